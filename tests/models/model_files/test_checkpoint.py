@@ -22,7 +22,7 @@ from semblance.models.errors import BadCheckpoint, BuildDisagrees
 from semblance.models.model_files.checkpoint import read_checkpoint
 from semblance.models.runtime import Compute
 from semblance.models.text import Role
-from semblance.service.model_loading.registry import read_served, read_source
+from semblance.service.model_loading.registry import read_source
 from tests.support.model_folders import edit_modules, set_pooling
 from tests.support.small_model import BUILT_IN_FOLDER, draw_weights, edit, make_small
 
@@ -269,9 +269,3 @@ def test_a_precision_that_disagrees_with_float32_is_rejected(folder: Path) -> No
     draw_weights(folder)
     with pytest.raises(BuildDisagrees, match="serve it in float32"):
         loaded(folder, "bfloat16")
-
-
-@pytest.mark.parametrize("served", ["nosuch", "=x", "Big=/tmp", "minilm,minilm", "", ","])
-def test_a_malformed_list_of_models_is_rejected(served: str) -> None:
-    with pytest.raises(BadCheckpoint, match="SEMBLANCE_MODELS"):
-        read_served(served)

@@ -240,12 +240,6 @@ def test_altered_missing_and_truncated_files_are_rejected(base: Path, adapter: P
             read_source(f"{base}?adapter={folder}")
 
 
-def test_word_vectors_have_no_option_adapter(adapter: Path, tmp_path: Path) -> None:
-    (tmp_path / "glove.txt").write_text("a 1 2\nb 3 4\n")
-    with pytest.raises(BadCheckpoint, match="no option 'adapter'"):
-        read_source(f"{tmp_path / 'glove.txt'}?adapter={adapter}")
-
-
 def test_an_adapted_network_in_bfloat16_has_the_same_space(base: Path, adapter: Path) -> None:
     checkpoint = read_checkpoint(base, adapter=read_low_rank_adapter(adapter))
     exact, half = Transformer("m", checkpoint), Transformer("m", checkpoint, Compute(precision="bfloat16"))

@@ -29,21 +29,15 @@ CONTENT: dict[str, Any] = {
 }
 
 
-def test_a_written_calibration_is_read(tmp_path: Path) -> None:
+def test_a_written_calibration_is_read_and_replaces_the_former_one(tmp_path: Path) -> None:
+    save_calibration(tmp_path, CalibrationFile(**{**CONTENT, "data": "news"}))
     file = save_calibration(tmp_path, CalibrationFile(**CONTENT))
     assert file == tmp_path / "calibrations" / "0123456789abcdef-rcmd.json"
-    found = read_calibrations(tmp_path, {CONTENT["space"]})
-    calibration = found[CONTENT["space"], "rcmd"]
+    [(key, calibration)] = read_calibrations(tmp_path, {CONTENT["space"]}).items()
+    assert key == (CONTENT["space"], "rcmd")
     assert (calibration.data, calibration.pairs, calibration.error) == ("questions", 300, 0.02)
     assert calibration.probability(np.array([0.0, 0.5, 1.0])).tolist() == [0.25, 0.5, 0.75]
     assert calibration.probability_of(0.5) == 0.5
-
-
-def test_a_new_calibration_replaces_the_former_one(tmp_path: Path) -> None:
-    for data in ("questions", "news"):
-        save_calibration(tmp_path, CalibrationFile(**{**CONTENT, "data": data}))
-    [found] = read_calibrations(tmp_path, {CONTENT["space"]}).values()
-    assert found.data == "news"
 
 
 def test_calibrations_of_other_models_are_logged_and_ignored(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

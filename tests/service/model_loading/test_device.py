@@ -7,7 +7,6 @@ import weakref
 from pathlib import Path
 from typing import NoReturn, cast
 
-import openvino
 import pytest
 from pydantic import ValidationError
 
@@ -35,27 +34,6 @@ def small(tmp_path: Path) -> Path:
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     return Settings(home=tmp_path / "home", exports=tmp_path / "exports", device="cpu", precision="auto")
-
-
-@pytest.fixture
-def uncompilable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """OpenVINO with a network that it can read but not run."""
-
-    class Core(openvino.Core):  # type: ignore[misc] # it has no types
-        def compile_model(self, *_: object, **__: object) -> None:
-            raise RuntimeError("Check 'false' failed at src/core")
-
-    monkeypatch.setattr(openvino, "Core", Core)
-
-
-@pytest.fixture
-def unconvertible(monkeypatch: pytest.MonkeyPatch) -> None:
-    """OpenVINO with a network that it cannot convert."""
-
-    def refuse(*_: object, **__: object) -> None:
-        raise RuntimeError("no translator for aten::new")
-
-    monkeypatch.setattr(openvino, "convert_model", refuse)
 
 
 @pytest.fixture
@@ -88,20 +66,25 @@ def test_configured_runtime_and_precision_are_used(small: Path, settings: Settin
 
 
 @pytest.mark.parametrize(
-    ("network", "reason"), [("unconvertible", "no translator for aten::new"), ("uncompilable", "cannot compile")]
+    ("method", "reason"), [("convert_model", "no translator for aten::new"), ("Core.compile_model", "cannot compile")]
 )
-def test_a_network_that_openvino_rejects_runs_on_torch(
+def test_a_network_that_openvino_rejects_runs_on_torch_unless_configured(
     exported: Path,
     settings: Settings,
     caplog: pytest.LogCaptureFixture,
-    request: pytest.FixtureRequest,
-    network: str,
+    monkeypatch: pytest.MonkeyPatch,
+    method: str,
     reason: str,
 ) -> None:
-    request.getfixturevalue(network)
+    def refuse(*_: object, **__: object) -> None:
+        raise RuntimeError("no translator for aten::new")
+
+    monkeypatch.setattr(f"openvino.{method}", refuse)
     with caplog.at_level(logging.WARNING):
         assert loaded_by(exported, settings)[0] is Torch
     assert reason in caplog.text
+    with pytest.raises(NotExportable, match=reason):
+        loaded_by(exported, settings.model_copy(update={"runtime": "openvino"}))
 
 
 def test_every_runtime_of_the_catalogue_can_be_configured() -> None:
@@ -109,12 +92,6 @@ def test_every_runtime_of_the_catalogue_can_be_configured() -> None:
         assert Settings(runtime=name).runtime == name
     with pytest.raises(ValidationError, match="choose one of auto, openvino, torch, torch_packed"):
         Settings(runtime="onnx")
-
-
-@pytest.mark.usefixtures("unconvertible")
-def test_a_configured_runtime_has_no_fallback(exported: Path, settings: Settings) -> None:
-    with pytest.raises(NotExportable, match="no translator"):
-        loaded_by(exported, settings.model_copy(update={"runtime": "openvino"}))
 
 
 @pytest.mark.skipif(not computes_in_bfloat16(), reason="this CPU computes in float32 only, and so rounds nothing")
@@ -171,28 +148,18 @@ def stub_files(accepted: Compute | None) -> tuple[ModelFiles, list[Compute], lis
     return ModelFiles(Path(), "mean", True, None, "s", True, load), attempts, leaked
 
 
-def candidates(*named: tuple[str, Precision], settings: Settings, device: str = "cuda") -> list[Compute]:
-    return [Compute(device, precision, runtime, settings.export_folder) for runtime, precision in named]
-
-
 def test_a_gpu_falls_back_through_runtimes_by_rank(settings: Settings) -> None:
-    expected = candidates(
+    ranked: list[tuple[str, Precision]] = [
         ("torch_packed", "bfloat16"),
         ("torch_packed", "float32"),
         ("torch", "bfloat16"),
         ("torch", "float32"),
-        settings=settings,
-    )
+    ]
+    expected = [Compute("cuda", precision, runtime, settings.export_folder) for runtime, precision in ranked]
     for count, accepted in enumerate(expected, start=1):
-        files, attempts, _ = stub_files(accepted)
+        files, attempts, leaked = stub_files(accepted)
         assert load_encoder("m", files, "cuda", settings) == "m"  # type: ignore[comparison-overlap] # the stub returns its name
         assert attempts == expected[:count]
+        assert not any(leaked), "a rejected network is freed before the next attempt"
     with pytest.raises(NotExportable, match="not by torch in float32"):
         load_encoder("m", stub_files(None)[0], "cuda", settings)
-
-
-def test_a_rejected_network_is_freed_before_the_next_attempt(settings: Settings) -> None:
-    files, attempts, leaked = stub_files(candidates(("torch", "float32"), settings=settings)[0])
-    load_encoder("m", files, "cuda", settings)
-    assert len(attempts) == 4
-    assert leaked == [False] * 4
