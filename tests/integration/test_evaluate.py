@@ -7,7 +7,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from semblance.service.cli.evaluate.remote_scorer import RemoteScorer
 from tests.support.command_line import semblance
 from tests.support.no_progress import no_progress
 from tests.support.text_files import write_json, write_table
+from tests.support.waiting import CEILING_S, until
 
 PAIRS = [
     ("A man is playing a guitar.", "Someone plays an instrument.", 4.0),
@@ -95,25 +95,19 @@ def test_built_in_models_reach_their_published_figures(data: Path, tmp_path: Pat
         outcome = found[name][measure]
         return 100 * float(outcome["figures"][0]["value"] - outcome["against"]["value"])
 
-    for name, measure, spearman in (
+    for name, measure, figure in (
         ("sts16", "cosine", 78.99),
         ("sts16", "rcmd", 81.34),
         ("sts16", "dynamax_jaccard", 78.63),
+        ("ists_images", "rcmd", 90.3),
+        ("ists_images", "cosine", 86.5),
     ):
-        assert untuned(name, measure) == pytest.approx(spearman, abs=0.15)
-    assert untuned("ists_images", "rcmd") == pytest.approx(90.3, abs=0.15)
-    assert untuned("ists_images", "cosine") == pytest.approx(86.5, abs=0.15)
+        assert untuned(name, measure) == pytest.approx(figure, abs=0.15)
     parts = found["sts16"]["cosine"]["parts"]
-    assert {name: part["n"] for name, part in parts.items()} == {
-        "answer-answer": 254,
-        "headlines": 249,
-        "plagiarism": 230,
-        "postediting": 244,
-        "question-question": 209,
-    }
-    for figure in ("spearman", "pearson"):
-        mean = np.mean([part["figures"][figure] for part in parts.values()])
-        assert value(found["sts16"]["cosine"], f"{figure}_mean") == pytest.approx(mean)
+    assert sorted(part["n"] for part in parts.values()) == [209, 230, 244, 249, 254]
+    for kind in ("spearman", "pearson"):
+        mean = np.mean([part["figures"][kind] for part in parts.values()])
+        assert value(found["sts16"]["cosine"], f"{kind}_mean") == pytest.approx(mean)
     report = (tmp_path / "report" / "report.md").read_text("utf-8")
     assert "| sts16 | 1,186 | spearman | 8" in report
     for plot in ("figures.png", "differences.png"):
@@ -224,15 +218,12 @@ def test_typical_scores_of_a_model(tmp_path: Path) -> None:
 def test_csv_with_other_column_names_gives_the_same_figures(tmp_path: Path) -> None:
     own_files(tmp_path)
     file = tmp_path / "mine.csv"
+    rows = [("my grade, 0 to 5", "a", "b"), *((s, a, b) for a, b, s in PAIRS)]
     with file.open("w", newline="", encoding="utf-8") as stream:
-        csv.writer(stream, quoting=csv.QUOTE_ALL).writerows(
-            [("my grade, 0 to 5", "a", "b"), *((s, a, b) for a, b, s in PAIRS)]
-        )
-    options = ("--measure", "set_jaccard", "--draws", "100", "--columns")
-    [renamed] = evaluated(
-        tmp_path, "--sets", f"pairs:{file}", *options, "sentence1=a,sentence2=b,score=my grade, 0 to 5"
-    ).values()
-    [plain] = evaluated(tmp_path, "--sets", f"pairs:{tmp_path / 'pairs.tsv'}", *options[:-1]).values()
+        csv.writer(stream, quoting=csv.QUOTE_ALL).writerows(rows)
+    options, columns = ("--measure", "set_jaccard", "--draws", "100"), "sentence1=a,sentence2=b,score=my grade, 0 to 5"
+    [renamed] = evaluated(tmp_path, "--sets", f"pairs:{file}", *options, "--columns", columns).values()
+    [plain] = evaluated(tmp_path, "--sets", f"pairs:{tmp_path / 'pairs.tsv'}", *options).values()
     assert renamed["set_jaccard"]["figures"] == plain["set_jaccard"]["figures"]
 
 
@@ -252,14 +243,8 @@ def test_invalid_input_ends_with_a_message(tmp_path: Path) -> None:
         (("--url", "http://127.0.0.1:9", "--sets", f"pairs:{tmp_path / 'pairs.tsv'}"), "is the service running"),
         (("--calibrate", "--sets", f"pairs:{tmp_path / 'pairs.tsv'}"), "labels"),
         (("--reproduce", "nosuch"), "nosuch"),
-        (
-            ("--sets", f"pairs:{tmp_path / 'labels.tsv'}"),
-            "named score; the columns are sentence1, sentence2, label; name ",
-        ),
-        (
-            ("--sets", f"pairs:{broken}", "--columns", "grade=score"),
-            "--columns grade=score is not COLUMN=NAME with one",
-        ),
+        (("--sets", f"pairs:{tmp_path / 'labels.tsv'}"), "named score; the columns are sentence1, sentence2, label"),
+        (("--sets", f"pairs:{broken}", "--columns", "grade=score"), "grade=score is not COLUMN=NAME"),
     ):
         ran = semblance("evaluate", *arguments)
         assert ran.returncode == 1, arguments
@@ -269,7 +254,7 @@ def test_invalid_input_ends_with_a_message(tmp_path: Path) -> None:
 
 def test_terminated_evaluation_deletes_its_collections(url: str, http: httpx2.Client, tmp_path: Path) -> None:
     own_files(tmp_path)
-    corpus = [{"_id": str(i), "text": f"Sentence number {i} of a corpus that takes a while."} for i in range(5000)]
+    corpus = [{"_id": str(i), "text": f"Sentence number {i} of a corpus that takes a while."} for i in range(20_000)]
     (tmp_path / "retrieval" / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in corpus), "utf-8")
 
     def left() -> list[str]:
@@ -278,10 +263,7 @@ def test_terminated_evaluation_deletes_its_collections(url: str, http: httpx2.Cl
 
     asked = ["evaluate", "--url", url, "--sets", f"retrieval:{tmp_path / 'retrieval'}", "--measure", "cosine"]
     running = subprocess.Popen([sys.executable, "-m", "semblance.service.cli.main", *asked])
-    deadline = time.monotonic() + 60
-    while not left():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    until(left, "a collection of the evaluation")
     running.terminate()
-    assert running.wait(60) == 128 + signal.SIGTERM
+    assert running.wait(CEILING_S) == 128 + signal.SIGTERM
     assert left() == []
