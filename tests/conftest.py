@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from _pytest.nodeid import NodeId
 from hypothesis import settings
 from sqlalchemy import Engine
 
@@ -42,7 +43,7 @@ def missing(what: str) -> NoReturn:
     pytest.skip(f"needs {what}")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with what takes longest, by its timeout, and with what waits; keep the tests of a file on one worker."""
 
     def order(item: pytest.Item) -> tuple[float, bool, bool]:
@@ -54,6 +55,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("xdist_group") is None:  # a file's tests share its servers and models
             item.add_marker(pytest.mark.xdist_group(item.location[0]))
+        if config.getoption("loadgroup", False):  # pytest-xdist 3.8 writes the group where pytest 9.2 does not look
+            group = item.get_closest_marker("xdist_group")
+            item._id = NodeId.parse(f"{item.nodeid}@{group.args[0] if group else ''}")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
