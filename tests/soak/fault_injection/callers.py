@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
 
@@ -11,6 +10,7 @@ import httpx2
 
 from tests.soak.fault_injection.fault import FaultContext, Violation
 from tests.support.servers.word_models import WORDS
+from tests.support.waiting import CEILING_S
 
 CONNECTIONS = 8
 TEXTS, WORDS_EACH = 40, 200  # of one request
@@ -19,13 +19,13 @@ ALLOWED = (HTTPStatus.OK, HTTPStatus.TOO_MANY_REQUESTS)
 
 def flood(context: FaultContext) -> None:
     """Send large requests over several connections at once, one after the other."""
-    end = time.monotonic() + context.lasts_s
+    lasting = context.lasting()
     seeds = [context.rng.getrandbits(32) for _ in range(CONNECTIONS)]
 
     def send(seed: int) -> None:
         rng = random.Random(seed)
-        with httpx2.Client(base_url=context.deployment.url, timeout=60) as http:
-            while time.monotonic() < end:
+        with httpx2.Client(base_url=context.deployment.url, timeout=CEILING_S) as http:
+            while lasting():
                 texts = [" ".join(rng.choices(WORDS, k=WORDS_EACH)) for _ in range(TEXTS)]
                 model = rng.choice([*context.deployment.models])
                 answer = http.post("/v1/embeddings", json={"model": model, "input": texts})

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,8 @@ from tests.soak.fault_injection.fault import FaultContext, Violation
 from tests.soak.fault_injection.replicas import kill_replica
 from tests.soak.traffic.ledger import State, parse_version
 from tests.support.project import PROJECT
-from tests.support.running_service import SEMBLANCE
-
-TIMEOUT_S = 60.0
+from tests.support.running_service import SEMBLANCE, Service
+from tests.support.waiting import CEILING_S, until
 
 
 def recreate_collection(context: FaultContext) -> None:
@@ -53,32 +52,24 @@ def reembed(context: FaultContext) -> None:
         after = next(name for name in context.deployment.models if name != before)
         command = ("index", "reembed", context.collection, "--model", after, "--url", context.deployment.url)
         first = _start(context, *command)
-        deadline = time.monotonic() + TIMEOUT_S
-        while first.poll() is None and not _collection(context, http)["reembedding"]:
-            if time.monotonic() > deadline:
-                raise Violation(f"the re-embedding to {after} does not begin")
-            time.sleep(0.01)
+        until(lambda: first.poll() is not None or _collection(context, http)["reembedding"], "a re-embedding")
         first.kill()
         first.communicate()
         kill_replica(context)
         _run(context, *command)
-        while (model := _collection(context, http)["model"]) != after:  # the replica may lag
-            if time.monotonic() > deadline:
-                raise Violation(f"after the re-embedding to {after} the collection has model {model}")
-            time.sleep(0.05)
+        until(lambda: _collection(context, http)["model"] == after, f"the model {after}")  # the replica may lag
 
 
 def _version_of_new_epoch(context: FaultContext, http: httpx2.Client, epoch: str) -> str:
     """First version of the epoch after `epoch`, once every replica has reached it."""
-    deadline = time.monotonic() + TIMEOUT_S
+
+    def new_version(replica: Service) -> str:
+        answer = http.get(f"{replica.url}/collections/{context.collection}")
+        version = str(answer.json()["version"]) if answer.is_success else ""
+        return version if version and parse_version(version).epoch != epoch else ""
+
     for replica in context.deployment.replicas:
-        while True:
-            answer = http.get(f"{replica.url}/collections/{context.collection}")
-            if answer.is_success and parse_version(version := str(answer.json()["version"])).epoch != epoch:
-                break
-            if time.monotonic() > deadline:
-                raise Violation(f"{replica.url} is still in the old epoch after the restore: {answer.text[:300]}")
-            time.sleep(0.05)
+        version = until(partial(new_version, replica), f"a new epoch of {replica.url} after the restore")
     return version
 
 
@@ -87,7 +78,7 @@ def _collection(context: FaultContext, http: httpx2.Client) -> Any:
 
 
 def _http(context: FaultContext) -> httpx2.Client:
-    return httpx2.Client(base_url=context.deployment.url, timeout=TIMEOUT_S)
+    return httpx2.Client(base_url=context.deployment.url, timeout=CEILING_S)
 
 
 def _json(answer: httpx2.Response) -> Any:
@@ -100,7 +91,7 @@ def _json(answer: httpx2.Response) -> Any:
 def _run(context: FaultContext, *command: str) -> None:
     """Run a `semblance` command to its end. Raises Violation if it fails."""
     process = _start(context, *command)
-    output, _ = process.communicate(timeout=TIMEOUT_S)
+    output, _ = process.communicate(timeout=CEILING_S)
     if process.returncode:
         raise Violation(f"semblance {' '.join(command)} failed: {output.decode(errors='replace')[-1000:]}")
 

@@ -12,18 +12,22 @@ from typing import TypeAlias
 
 from tests.soak.traffic.audit import Audit
 from tests.soak.traffic.ledger import Ledger
+from tests.soak.traffic.request_log import READS
 from tests.soak.traffic.traffic import Traffic
 from tests.support.running_service import Service
 from tests.support.servers.deployment import Deployment
+from tests.support.waiting import until
+
+READS_DURING = 40  # least number of reads that a fault meets
 
 
-class Violation(Exception):
+class Violation(AssertionError):
     """The service broke a guarantee."""
 
 
 @dataclass(frozen=True, slots=True)
 class FaultContext:
-    """A deployment under load, and the duration of the fault."""
+    """A deployment under load, and the least duration of the fault, which also lasts for some reads."""
 
     deployment: Deployment
     collection: str
@@ -41,9 +45,16 @@ class FaultContext:
         """Find out what unanswered writes did; no writer may be running."""
         self.audit.settle(self.traffic.log)
 
+    def lasting(self) -> Callable[[], bool]:
+        """Begin the duration of the fault; returns whether it still lasts."""
+        reads = self.traffic.log.total(READS) + READS_DURING
+        end = time.monotonic() + self.lasts_s  # of a long run; there is no verdict on it
+        return lambda: self.traffic.log.total(READS) < reads or time.monotonic() < end
+
     def wait(self) -> None:
         """Wait for the duration of the fault."""
-        time.sleep(self.lasts_s)
+        lasting = self.lasting()
+        until(lambda: not lasting(), f"{READS_DURING} reads during the fault")
 
 
 Inject: TypeAlias = Callable[[FaultContext], None]

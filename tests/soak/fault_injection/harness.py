@@ -10,23 +10,30 @@ from typing import Any
 
 import httpx2
 
-from tests.soak.fault_injection.fault import Fault, FaultContext, Violation
+from tests.soak.fault_injection.fault import Fault, FaultContext
 from tests.soak.traffic.audit import Audit
 from tests.soak.traffic.checks import Checks, Findings
 from tests.soak.traffic.ledger import Ledger
 from tests.soak.traffic.oracle import Oracle
 from tests.soak.traffic.request_log import READS, WRITES, RequestLog
 from tests.soak.traffic.traffic import Traffic
-from tests.support.servers.deployment import Deployment, Unhealthy
+from tests.support.servers.deployment import Deployment
+from tests.support.waiting import CEILING_S, until
 
 COLLECTION = "faults"
-BEFORE_S = 0.5  # of load before the fault begins
+READS_BEFORE, READS_AFTER = 10, 40  # least numbers, before the fault begins and when it is over
+ACKNOWLEDGED_AFTER = 10  # least number of writes, likewise; they store all documents again that are missing
 NO_FAULT = Fault("none", lambda _: None)
 
 
 @dataclass(frozen=True, slots=True)
 class FaultOutcome:
-    """Requests during one fault, and what the checks found."""
+    """Requests during one fault, and what the checks found.
+
+    Attributes:
+        violations: broken guarantees, empty if there are none.
+        delays: requests that took longer than they may; only an idle machine can tell.
+    """
 
     fault: Fault
     seconds: float
@@ -35,17 +42,22 @@ class FaultOutcome:
 
     @property
     def violations(self) -> list[str]:
-        """Broken guarantees, empty if there are none."""
-        failed = [
+        return [
             *self._unexpected("reads", READS, self.fault.readers_may_see),
             *self._unexpected("writes", WRITES, self.fault.writers_may_see),
+            *(f"{count} x {kind}" for kind, count in self.findings.faults.items()),
+            *self.log.violations,
+            *self.findings.examples,
         ]
+
+    @property
+    def delays(self) -> list[str]:
         limits = [("read", READS, self.fault.reads_within_s), ("write", WRITES, self.fault.writes_within_s)]
-        for what, kinds, limit_s in limits:
-            if (slowest := self.log.slowest(kinds)) > limit_s:
-                failed.append(f"a {what} took {slowest:.1f} s, more than {limit_s:g}")
-        faults = [f"{count} x {kind}" for kind, count in self.findings.faults.items()]
-        return [*failed, *faults, *self.log.violations, *self.findings.examples]
+        return [
+            f"a {what} took {slowest:.1f} s, more than {limit_s:g}"
+            for what, kinds, limit_s in limits
+            if (slowest := self.log.slowest(kinds)) > limit_s
+        ]
 
     def _unexpected(self, what: str, kinds: tuple[str, ...], allowed: frozenset[str]) -> Iterator[str]:
         for (kind, reason), count in sorted(self.log.failed.items()):
@@ -87,31 +99,38 @@ class FaultHarness:
         self._audit = Audit(deployment, COLLECTION, self._ledger, self._rng.getrandbits(32))
 
     def fill(self) -> None:
-        """Create the collection, and let writers store all their documents."""
-        created = httpx2.put(f"{self.deployment.url}/collections/{COLLECTION}", timeout=60).raise_for_status().json()
-        self._ledger.begin(created["version"], {})
-        outcome = self.exercise(NO_FAULT, seconds=3.0)
-        if outcome.violations:
-            raise AssertionError(f"violations without any fault: {outcome.violations}")
+        """Create the collection, and let writers store their documents."""
+        answer = httpx2.put(f"{self.deployment.url}/collections/{COLLECTION}", timeout=CEILING_S)
+        self._ledger.begin(answer.raise_for_status().json()["version"], {})
+        outcome = self.exercise(NO_FAULT)
+        assert outcome.violations == [], "without any fault"
 
-    def exercise(self, fault: Fault, seconds: float, lasts_s: float = 0.0) -> FaultOutcome:
-        """Run a mixed load, inject a fault during it, and check all answers afterwards."""
+    def exercise(self, fault: Fault, seconds: float = 0.0, lasts_s: float = 0.0) -> FaultOutcome:
+        """Run a mixed load, inject a fault during it, and check all answers afterwards.
+
+        Numbers of requests tell how long, or `seconds` of load and `lasts_s` of the fault if these are longer.
+        """
         self.deployment.restart_stopped()
         start = time.monotonic()
         thin = self.deployment.thin
         with Traffic(self.deployment.url, COLLECTION, self._ledger, self._rng.getrandbits(32), thin=thin) as traffic:
             log = traffic.log
-            time.sleep(BEFORE_S)
+            until(lambda: log.total(READS) >= READS_BEFORE, "reads before the fault")
             context = FaultContext(self.deployment, COLLECTION, self._ledger, traffic, self._audit, self._rng, lasts_s)
             try:
                 fault.inject(context)
-            except (Violation, Unhealthy) as error:
+            except AssertionError as error:  # what the fault expects of the deployment
                 log.violations.append(str(error))
-            time.sleep(max(0.0, start + seconds - time.monotonic()))
+            self._await_requests(log)
+            time.sleep(max(0.0, start + seconds - time.monotonic()))  # of a long run; there is no verdict on it
         duration_s = time.monotonic() - start
-        self.deployment.await_health()
         self._audit.settle(log)
         checks = Checks(self._ledger, self._oracle, thin=thin)
         checks.check_log(log, may_miss=fault.may_miss)
         self._audit.check_replicas(checks)
         return FaultOutcome(fault, duration_s, log, checks.findings)
+
+    def _await_requests(self, log: RequestLog) -> None:
+        """Wait until reads are answered, and writes acknowledged, after a fault."""
+        reads, acknowledged = log.total(READS) + READS_AFTER, log.acknowledged + ACKNOWLEDGED_AFTER
+        until(lambda: log.total(READS) >= reads and log.acknowledged >= acknowledged, "requests after the fault")

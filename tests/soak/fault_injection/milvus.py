@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from tests.soak.fault_injection.fault import Fault, FaultContext
 from tests.soak.fault_injection.replicas import kill_replica, suspend_replica
 from tests.soak.fault_injection.stores import await_degraded, kill_database, restart_database
@@ -17,28 +15,25 @@ WITHIN_S = 2 * DATABASE_TIMEOUT_S + 3.0  # nginx asks another replica once the f
 
 def kill(context: FaultContext) -> None:
     """Kill Milvus, and start it again on its data."""
-    start = time.monotonic()
     context.deployment.milvus.kill()
-    await_degraded(context, start)
+    await_degraded(context)
     context.deployment.milvus.start()
 
 
 def suspend(context: FaultContext) -> None:
     """Suspend Milvus: it accepts connections and answers nothing."""
-    start = time.monotonic()
     context.deployment.milvus.pause()
     try:
-        await_degraded(context, start)
+        await_degraded(context)
     finally:
         context.deployment.milvus.resume()
 
 
 def lose_answers(context: FaultContext) -> None:
     """Pass requests to Milvus, which carries them out, and lose its answers."""
-    start = time.monotonic()
     context.deployment.relay.lose_answers()
     try:
-        await_degraded(context, start)
+        await_degraded(context)
     finally:
         context.deployment.relay.recover()
 
@@ -57,10 +52,9 @@ def restore_earlier(context: FaultContext) -> None:
 
 def lose_data(context: FaultContext) -> None:
     """Replace Milvus by an empty one."""
-    start = time.monotonic()
     context.deployment.milvus.kill()
     context.deployment.milvus.lose_state()
-    await_degraded(context, start)
+    await_degraded(context)
     context.deployment.milvus.start()
 
 

@@ -11,11 +11,13 @@ import httpx2
 
 from tests.soak.fault_injection.fault import FaultContext, Violation
 from tests.support.damaged_pages import overwrite_leaf_pages
+from tests.support.waiting import CEILING_S, until
 
 DAY_S = 24 * 3600
 FULL_BYTES = 4096  # no file can grow beyond
-PENDING_S = 0.2  # time for a snapshot that is just being published
-NOTICED_S = 20.0
+HOUR_S = 3600  # a clock that is a day off is off by more, however late an answer comes
+SUSPENDED_S = 1.0  # least duration: requests that reach the replica wait, so that their number does not grow
+DAMAGED = "is damaged; copying the primary again"
 DAMAGED_PAGES = 11
 
 
@@ -33,7 +35,7 @@ def suspend_replica(context: FaultContext) -> None:
     replica = context.some_replica()
     replica.pause()
     try:
-        context.wait()
+        time.sleep(max(SUSPENDED_S, context.lasts_s))  # how long it is suspended, and no verdict
     finally:
         replica.resume()
 
@@ -64,16 +66,11 @@ def fill_disk(context: FaultContext) -> None:
     _, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (FULL_BYTES, hard))
     try:
-        time.sleep(PENDING_S)
-        before = manifest.stat().st_mtime_ns
         context.wait()
+        before = manifest.stat().st_mtime_ns
     finally:
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard, hard))
-    deadline = time.monotonic() + NOTICED_S
-    while manifest.stat().st_mtime_ns == before:
-        if time.monotonic() > deadline:
-            raise Violation(f"{replica.url} writes no snapshots although its disk has room again")
-        time.sleep(0.1)
+    until(lambda: manifest.stat().st_mtime_ns != before, f"a snapshot of {replica.url} when its disk has room again")
 
 
 def corrupt_snapshot(context: FaultContext) -> None:
@@ -93,12 +90,9 @@ def damage_copy(context: FaultContext) -> None:
     """Overwrite a part of the copy of a running replica; it is unready until it has copied the primary again."""
     replica = context.some_replica()
     file = replica.log.parent / "copy.sqlite"
+    before = replica.log.read_text("utf-8").count(DAMAGED)
     overwrite_leaf_pages(file, DAMAGED_PAGES, context.rng)
-    deadline = time.monotonic() + NOTICED_S
-    while "is damaged; copying the primary again" not in replica.log.read_text("utf-8"):
-        if time.monotonic() > deadline:
-            raise Violation(f"{replica.url} does not notice the damage of {file}")
-        time.sleep(0.05)
+    until(lambda: replica.log.read_text("utf-8").count(DAMAGED) > before, f"notice of the damage of {file}")
     context.deployment.await_health()
 
 
@@ -115,14 +109,12 @@ def damage_copy_at_rest(context: FaultContext) -> None:
 def _await_clock(context: FaultContext, seconds: int) -> None:
     """Wait until the last replica reports this clock offset in its responses."""
     replica = context.deployment.replicas[-1]
-    deadline = time.monotonic() + NOTICED_S
-    while True:
-        reported = parsedate_to_datetime(httpx2.get(f"{replica.url}/live", timeout=10).headers["date"])
-        if abs(reported.timestamp() - time.time() - seconds) < NOTICED_S:
-            return
-        if time.monotonic() > deadline:
-            raise Violation(f"the clock of {replica.url} should be off by {seconds} s, but it reports {reported}")
-        time.sleep(0.1)
+
+    def is_off() -> bool:
+        reported = parsedate_to_datetime(httpx2.get(f"{replica.url}/live", timeout=CEILING_S).headers["date"])
+        return abs(reported.timestamp() - time.time() - seconds) < HOUR_S
+
+    until(is_off, f"a clock of {replica.url} that is off by {seconds} s")
 
 
 def _flip_a_bit(file: Path, context: FaultContext) -> None:

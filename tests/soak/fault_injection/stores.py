@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from http import HTTPStatus
 
 import httpx2
@@ -14,10 +12,10 @@ from tests.soak.traffic.ledger import parse_version
 from tests.soak.traffic.request_log import WRITES
 from tests.support.running_service import Service
 from tests.support.servers.deployment import Deployment, readiness
+from tests.support.waiting import CEILING_S, until
 
-NOTICED_S = 10.0  # until a replica reports that its database is unavailable, or was recovered
 FULL_DISK = frozenset({"503 store_full", "in the stream store_full"})  # how writes are refused
-UNDER_WAY_S = 0.5  # time for writes that were sent while the disk was full
+MOST_WRITES = 60  # some of which a full disk refuses
 WRITES_AFTERWARDS = 10
 DEGRADED = (HTTPStatus.OK, "degraded")
 DOCUMENT, TEXT = "after the recovery", "written after the recovery"
@@ -41,15 +39,17 @@ def suspend_redis(context: FaultContext) -> None:
 
 def corrupt_cache(context: FaultContext) -> None:
     """Repeatedly flip one bit of every cached value."""
-    end = time.monotonic() + context.lasts_s
+    lasting = context.lasting()
     with redis.Redis.from_url(context.deployment.redis.url) as client:
-        while time.monotonic() < end:
+
+        def flip_bits() -> bool:
             for key in client.scan_iter(count=1000):
-                value = client.get(key)
-                if value:
+                if value := client.get(key):
                     place = context.rng.randrange(len(value))
                     client.setrange(key, place, bytes([value[place] ^ 1 << context.rng.randrange(8)]))
-            time.sleep(0.1)
+            return not lasting()
+
+        until(flip_bits, "reads from a corrupt cache")
 
 
 def restart_database(context: FaultContext) -> None:
@@ -67,10 +67,9 @@ def kill_database(context: FaultContext) -> None:
 
 def stop_database(context: FaultContext) -> None:
     """Stop PostgreSQL; the replicas report degraded and stay ready."""
-    start = time.monotonic()
     context.deployment.postgres.stop()
     try:
-        await_degraded(context, start)
+        await_degraded(context)
     finally:
         context.deployment.postgres.start()
     context.deployment.await_health()
@@ -78,10 +77,9 @@ def stop_database(context: FaultContext) -> None:
 
 def suspend_database(context: FaultContext) -> None:
     """Suspend PostgreSQL, so that it answers nothing; the replicas report degraded."""
-    start = time.monotonic()
     context.deployment.postgres.pause()
     try:
-        await_degraded(context, start)
+        await_degraded(context)
     finally:
         context.deployment.postgres.resume()
     context.deployment.await_health()
@@ -101,18 +99,21 @@ def fill_disk(context: FaultContext) -> None:
     disk = context.deployment.postgres.disk
     assert disk is not None
     context.deployment.postgres.compact("documents")
-    before = _refused(context)
+    log = context.traffic.log
+    before, sent = _refused(context), log.total(WRITES)
     with disk.full():
-        _await(lambda: _refused(context) > before, "the disk of PostgreSQL was filled, and no write was refused")
+        until(lambda: _refused(context) > before or log.total(WRITES) >= sent + MOST_WRITES, "writes to a full disk")
+        if _refused(context) == before:
+            raise Violation(f"the disk of PostgreSQL was filled, and none of {MOST_WRITES} writes was refused")
         # a replica is degraded from a refused write to the next one that fits
-        _await(lambda: DEGRADED in _states(context), "the disk of PostgreSQL is full, and no replica was degraded")
+        until(lambda: DEGRADED in _states(context), "a degraded replica while the disk of PostgreSQL is full")
         states = _states(context)
         if any(status != HTTPStatus.OK for status, _ in states):
             raise Violation(f"while the disk of PostgreSQL is full, the replicas report {states}")
         context.wait()
-    time.sleep(UNDER_WAY_S)
-    refused, acknowledged = _refused(context), _acknowledged(context)
-    _await(lambda: _acknowledged(context) >= acknowledged + WRITES_AFTERWARDS, "few writes succeed after a full disk")
+    with context.traffic.without_writers():  # those that were sent while the disk was full have ended
+        refused, acknowledged = _refused(context), log.acknowledged
+    until(lambda: log.acknowledged >= acknowledged + WRITES_AFTERWARDS, "writes after a full disk")
     if more := _refused(context) - refused:
         raise Violation(f"{more} writes were refused although the disk of PostgreSQL had room again")
 
@@ -125,20 +126,6 @@ def _refused(context: FaultContext) -> int:
     """Number of writes refused because of a full disk."""
     failures = context.traffic.log.failures(WRITES)
     return sum(failures[reason] for reason in FULL_DISK)
-
-
-def _acknowledged(context: FaultContext) -> int:
-    log = context.traffic.log
-    return log.total(WRITES) - log.failures(WRITES).total()
-
-
-def _await(condition: Callable[[], bool], complaint: str) -> None:
-    """Wait until the condition holds. Raises Violation if it does not in time."""
-    deadline = time.monotonic() + NOTICED_S
-    while not condition():
-        if time.monotonic() > deadline:
-            raise Violation(f"{complaint} within {NOTICED_S:g} s")
-        time.sleep(0.05)
 
 
 def recover_database(context: FaultContext) -> None:
@@ -172,29 +159,28 @@ def _write_until_past(context: FaultContext, lost: str) -> str:
     address = f"{context.deployment.url}/collections/{context.collection}/documents"
     version = ""
     while not version or parse_version(version).number <= parse_version(lost).number:
-        answer = httpx2.post(address, json={"documents": [{"id": DOCUMENT, "text": TEXT}]}, timeout=30)
+        answer = httpx2.post(address, json={"documents": [{"id": DOCUMENT, "text": TEXT}]}, timeout=CEILING_S)
         version = str(answer.raise_for_status().json()["version"])
     return version
 
 
 def _await_version(context: FaultContext, replica: Service, version: str) -> None:
-    deadline = time.monotonic() + NOTICED_S
-    while (status := _search(context, replica, version)) != HTTPStatus.OK:
-        if time.monotonic() > deadline:
-            raise Violation(f"{replica.url} answers {status}, and has not reached {version}")
-        time.sleep(0.05)
+    until(lambda: _search(context, replica, version) == HTTPStatus.OK, f"version {version} of {replica.url}")
 
 
 def _search(context: FaultContext, replica: Service, min_version: str) -> int:
     body = {"query": TEXT, "collection": context.collection, "min_version": min_version}
-    return httpx2.post(f"{replica.url}/search", json=body, timeout=30).status_code
+    return httpx2.post(f"{replica.url}/search", json=body, timeout=CEILING_S).status_code
 
 
-def await_degraded(context: FaultContext, start: float) -> None:
+def await_degraded(context: FaultContext) -> None:
     """Wait until every replica reports 200 `degraded`, and for the duration of the fault."""
     for replica in context.deployment.replicas:
-        while (state := readiness(replica)) != (200, "degraded"):
-            if state[0] != 200 or time.monotonic() > start + NOTICED_S:
+
+        def is_degraded(replica: Service = replica) -> bool:
+            if (state := readiness(replica))[0] != HTTPStatus.OK:
                 raise Violation(f"without a server that it needs {replica.url} reports {state}, not 200 degraded")
-            time.sleep(0.05)
-    time.sleep(max(0.0, start + context.lasts_s - time.monotonic()))
+            return state == DEGRADED
+
+        until(is_degraded, f"{replica.url} that is degraded without a server that it needs")
+    context.wait()

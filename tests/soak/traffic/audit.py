@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-import time
+from typing import Any
 
 import httpx2
 
@@ -12,11 +12,11 @@ from tests.soak.traffic.ledger import Ledger
 from tests.soak.traffic.reader import ALL, search_answer
 from tests.soak.traffic.request_log import RequestLog
 from tests.support.running_service import Service
-from tests.support.servers.deployment import DATABASE_TIMEOUT_S, Deployment
+from tests.support.servers.deployment import Deployment
 from tests.support.servers.word_models import sentence
+from tests.support.waiting import CEILING_S, until
 
 MARKER = "marker"  # a document that is written to learn the current version
-REACHED_S = 30.0
 
 
 class Audit:
@@ -35,13 +35,14 @@ class Audit:
         self._rng = random.Random(seed)
 
     def settle(self, log: RequestLog) -> None:
-        """Find out what unanswered writes did.
+        """Wait for health, and find out what unanswered writes did.
 
-        A process that was suspended may still complete one; therefore wait as long as a write may take.
+        A process that was suspended may still complete one that has begun: its transaction is open in PostgreSQL.
         """
+        self._deployment.await_health()
         if not self._ledger.any_open:
             return
-        time.sleep(max(0.0, log.last_failure + 2 * DATABASE_TIMEOUT_S - time.monotonic()))
+        until(lambda: not self._deployment.postgres.open_writes(), "the end of unanswered writes")
         version = self._mark()
         stored = self._list(self._deployment.replicas[0], version)
         log.stored_unanswered += self._ledger.settle(stored, version)
@@ -65,13 +66,8 @@ class Audit:
         change = {MARKER: sentence(self._rng)}
         self._ledger.attempt(change)
         documents = [{"id": doc_id, "text": text} for doc_id, text in change.items()]
-        answer = httpx2.post(
-            f"{self._deployment.url}/collections/{self._collection}/documents",
-            json={"documents": documents},
-            timeout=60,
-        )
-        answer.raise_for_status()
-        version = str(answer.json()["version"])
+        address = f"{self._deployment.url}/collections/{self._collection}/documents"
+        version = str(successful("POST", address, json={"documents": documents})["version"])
         self._ledger.acknowledge(change, version)
         return version
 
@@ -79,17 +75,21 @@ class Audit:
         """Search for everything at this version or later; returns the query and the answer."""
         query = sentence(self._rng)
         body = {"query": query, "collection": self._collection, "k": ALL, "min_version": version}
-        deadline = time.monotonic() + REACHED_S
-        while True:
-            answer = httpx2.post(f"{replica.url}/search", json=body, timeout=60)
-            if answer.is_success or time.monotonic() > deadline:
-                answer.raise_for_status()
-                return query, answer.json()
-            time.sleep(0.1)
+        return query, successful("POST", f"{replica.url}/search", json=body)
 
     def _list(self, replica: Service, version: str) -> dict[str, str]:
         """All documents of a replica once it has reached the version."""
         self._search_all(replica, version)
         address = f"{replica.url}/collections/{self._collection}/documents"
-        answer = httpx2.get(address, params={"limit": ALL}, timeout=60).raise_for_status()
-        return {document["id"]: document["text"] for document in answer.json()["documents"]}
+        documents = successful("GET", address, params={"limit": ALL})["documents"]
+        return {document["id"]: document["text"] for document in documents}
+
+
+def successful(method: str, address: str, **options: Any) -> Any:
+    """The first successful answer; a replica refuses while a version has not reached it."""
+
+    def send() -> Any:
+        answer = httpx2.request(method, address, timeout=CEILING_S, **options)
+        return answer.json() if answer.is_success else None
+
+    return until(send, f"an answer to {method} {address}")

@@ -23,7 +23,7 @@ from tests.soak.traffic.request_log import (
 from tests.support.servers.word_models import sentence
 
 ALL = 1000  # hits; more than there are documents
-TIMEOUT_S = 45.0
+TIMEOUT_S = 120.0  # only ends a hang: every limit of the deployment is smaller
 PAUSE_S = 0.02
 WEIGHTS = {
     "search": 8,

@@ -56,7 +56,6 @@ class RequestLog:
     pairs: list[PairAnswer] = field(default_factory=list)
     documents: list[tuple[str, str]] = field(default_factory=list)  # id and text
     violations: list[str] = field(default_factory=list)  # permitted by no fault
-    last_failure: float = 0.0  # time
     stored_unanswered: int = 0  # documents stored by writes that were cut off or refused
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -67,7 +66,6 @@ class RequestLog:
             self.slowest_s[kind] = max(self.slowest_s.get(kind, 0.0), time.monotonic() - start)
             if failure is not None:
                 self.failed[kind, failure] += 1
-                self.last_failure = time.monotonic()
 
     def failures(self, kinds: tuple[str, ...]) -> Counter[str]:
         """Number of failed requests of these kinds, by reason."""
@@ -81,6 +79,11 @@ class RequestLog:
     def slowest(self, kinds: tuple[str, ...]) -> float:
         """Seconds of the slowest request of these kinds."""
         return max(self.slowest_s.get(kind, 0.0) for kind in kinds)
+
+    @property
+    def acknowledged(self) -> int:
+        """Number of writes that succeeded."""
+        return self.total(WRITES) - self.failures(WRITES).total()
 
     def total(self, kinds: tuple[str, ...]) -> int:
         """Number of requests of these kinds."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -18,9 +18,9 @@ from tests.support.servers.postgres_server import PostgresServer
 from tests.support.servers.redis_server import RedisServer
 from tests.support.servers.relay import Relay
 from tests.support.servers.word_models import write_model
+from tests.support.waiting import CEILING_S, until
 
 DATABASE_TIMEOUT_S = 2.0
-HEALTHY_S = 60.0
 DISK_BYTES = 128 << 20  # of the tables of PostgreSQL, which take a tenth of it after minutes of load
 FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
 SETTINGS = {
@@ -33,10 +33,6 @@ SETTINGS = {
 }
 
 
-class Unhealthy(Exception):
-    """The deployment did not become healthy in time."""
-
-
 class Deployment:
     """Runs while the block runs; the file `clock` shifts the clock of the last replica, unless they are thin.
 
@@ -44,9 +40,10 @@ class Deployment:
         folder: folder for models and for the home folders of replicas.
         replicas: number of replicas.
         thin: whether they keep no copy, and search a Milvus behind a relay.
+        settings: further settings of the replicas.
     """
 
-    def __init__(self, folder: Path, replicas: int, *, thin: bool = False) -> None:
+    def __init__(self, folder: Path, replicas: int, *, thin: bool = False, **settings: str) -> None:
         self.thin = thin
         self.models = {name: write_model(folder / f"{name}.npz", seed) for seed, name in enumerate(("plain", "other"))}
         (folder / "redis").mkdir()
@@ -61,6 +58,7 @@ class Deployment:
             "redis_url": self.redis.url,
             "models": ",".join(f"{name}={file}" for name, file in self.models.items()),
         }
+        self.settings |= settings
         if thin:
             self.settings["index_url"] = f"milvus://127.0.0.1:{self.relay.port}"
         self.replicas = [
@@ -120,26 +118,27 @@ class Deployment:
         self.clock.write_text(f"{seconds:+d}\n")
 
     def restart_stopped(self) -> None:
-        """Start replicas that are not running, and wait until all are healthy. Raises Unhealthy."""
+        """Start replicas that are not running, and wait until all are healthy."""
         for replica in self.replicas:
             if replica.pid is None:
                 replica.start()
         self.await_health()
 
     def await_health(self) -> None:
-        """Wait until every replica reports `ready`. Raises Unhealthy."""
-        deadline = time.monotonic() + HEALTHY_S
+        """Wait until every replica reports `ready`."""
         for replica in self.replicas:
-            while (state := readiness(replica))[1] != "ready":
-                if time.monotonic() > deadline:
-                    raise Unhealthy(f"{replica.url} reports {state} after {HEALTHY_S:g} s; its log: {replica.log}")
-                time.sleep(0.05)
+            until(partial(is_ready, replica), f"health of {replica.url}, whose log is {replica.log}")
+
+
+def is_ready(replica: Service) -> bool:
+    """Whether a replica reports that it lacks nothing."""
+    return readiness(replica)[1] == "ready"
 
 
 def readiness(replica: Service) -> tuple[int, str]:
     """Status and state that /ready of a replica reports."""
     with suppress(httpx2.HTTPError, ValueError, KeyError):
-        answer = httpx2.get(f"{replica.url}/ready", timeout=5)
+        answer = httpx2.get(f"{replica.url}/ready", timeout=CEILING_S)
         body = answer.json()
         return answer.status_code, str(body.get("status") or body.get("code"))
     return 0, "no answer"

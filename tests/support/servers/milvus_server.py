@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import sys
 from pathlib import Path
 
 from tests.support.running_service import reserved_port
-from tests.support.servers.server_process import ServerProcess
+from tests.support.servers.server_process import ServerProcess, accepts_connections
 
 ELSEWHERE = "SEMBLANCE_TEST_MILVUS"  # address of a server, HOST:PORT, that the same tests use instead
 
 
-class MilvusServer:
+class MilvusServer(ServerProcess):
     """Milvus Lite on loopback, in its own process, as it allows one for a folder of data.
 
     Its default is to listen on all addresses.
@@ -23,26 +22,10 @@ class MilvusServer:
     def __init__(self, folder: Path) -> None:
         self.port = reserved_port()
         self.url = f"milvus://127.0.0.1:{self.port}"
-        self._folder = folder
         self._data = folder / "data"
         options = ["server", "--host", "127.0.0.1", "--port", str(self.port), "--data-dir", str(self._data)]
-        self._process = ServerProcess([sys.executable, "-m", "milvus_lite", *options], self._answers, folder)
-
-    def start(self) -> None:
-        """Start the server, and wait until it accepts connections."""
-        self._process.start()
-
-    def kill(self) -> None:
-        """Kill the server, as in a crash."""
-        self._process.kill()
-
-    def pause(self) -> None:
-        """Suspend the server: it accepts connections and bytes, and answers nothing."""
-        self._process.pause()
-
-    def resume(self) -> None:
-        """Resume the server after `pause`."""
-        self._process.resume()
+        command = [sys.executable, "-m", "milvus_lite", *options]
+        super().__init__(command, lambda: accepts_connections(self.port), folder)
 
     def save_state(self) -> Path:
         """Copy the data of the stopped server to a new folder."""
@@ -59,13 +42,6 @@ class MilvusServer:
     def lose_state(self) -> None:
         """Delete the data of the stopped server."""
         shutil.rmtree(self._data)
-
-    def _answers(self) -> bool:
-        try:
-            socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-        except OSError:
-            return False
-        return True
 
 
 def milvus_elsewhere() -> str | None:

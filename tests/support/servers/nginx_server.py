@@ -4,43 +4,43 @@ from __future__ import annotations
 
 import re
 import shutil
-import socket
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.support.project import PROJECT
 from tests.support.running_service import reserved_port
-from tests.support.servers.server_process import ServerProcess
+from tests.support.servers.server_process import ServerProcess, accepts_connections
 
 DEPLOYED = PROJECT / "deploy" / "nginx"
 FIRST, SECOND = "127.0.0.1:8001", "127.0.0.1:8002"  # the replicas in the deployed file
 
 
-class NginxServer:
-    """`nginx` with the configuration of `deploy/nginx`, on its own port and with these backends."""
+class NginxServer(ServerProcess):
+    """`nginx` with the configuration of `deploy/nginx`, on its own port and with these backends.
 
-    def __init__(self, backends: Sequence[str]) -> None:
+    Args:
+        backends: addresses of the replicas.
+        changes: texts of the configuration, each of which is there once, and what is in their place.
+    """
+
+    def __init__(self, backends: Sequence[str], changes: Mapping[str, str] | None = None) -> None:
         self.port = reserved_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self._folder = Path(tempfile.mkdtemp(prefix="nginx-"))  # its user may not enter folders of root
-        self._folder.chmod(0o755)
-        shutil.copy(DEPLOYED / "nginx.conf", self._folder)
-        (self._folder / "listen.conf").write_text(f"listen 127.0.0.1:{self.port};\naccess_log access.log semblance;\n")
-        (self._folder / "upstreams.conf").write_text(
+        path = Path(tempfile.mkdtemp(prefix="nginx-"))  # its user may not enter folders of root
+        path.chmod(0o755)
+        configuration = (DEPLOYED / "nginx.conf").read_text("utf-8")
+        for before, after in (changes or {}).items():
+            assert configuration.count(before) == 1, before
+            configuration = configuration.replace(before, after)
+        (path / "nginx.conf").write_text(configuration, "utf-8")
+        (path / "listen.conf").write_text(f"listen 127.0.0.1:{self.port};\naccess_log access.log semblance;\n")
+        (path / "upstreams.conf").write_text(
             upstreams((DEPLOYED / "upstreams.conf").read_text("utf-8"), backends), "utf-8"
         )
-        folder = str(self._folder)
+        folder = str(path)
         command = ["nginx", "-p", folder, "-c", f"{folder}/nginx.conf", "-e", f"{folder}/log", "-g", "daemon off;"]
-        self._process = ServerProcess(command, self._answers, self._folder)
-
-    def start(self) -> None:
-        """Start nginx, and wait until it accepts connections."""
-        self._process.start()
-
-    def stop(self) -> None:
-        """Ask nginx to end, and wait for it."""
-        self._process.stop()
+        super().__init__(command, lambda: accepts_connections(self.port), path)
 
     @property
     def access_log(self) -> str:
@@ -54,15 +54,8 @@ class NginxServer:
 
     def remove(self) -> None:
         """Kill nginx and remove its folder."""
-        self._process.kill()
+        self.kill()
         shutil.rmtree(self._folder)
-
-    def _answers(self) -> bool:
-        try:
-            socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-        except OSError:
-            return False
-        return True
 
 
 def upstreams(deployed: str, backends: Sequence[str]) -> str:

@@ -24,7 +24,7 @@ SMALL = sql.Identifier("small")  # the tablespace on a small disk
 TABLES = "tables"  # its folder there
 
 
-class PostgresServer:
+class PostgresServer(ServerProcess):
     """`postgres` in a temporary folder, with fsync on, as in production.
 
     The role of the service owns its own database and has no other rights.
@@ -37,17 +37,13 @@ class PostgresServer:
         self.disk: SmallDisk | None = None
         self.port = reserved_port()
         self.url = f"postgresql://{NAME}:{PASSWORD}@127.0.0.1:{self.port}/{NAME}"
-        self._folder = Path(tempfile.mkdtemp(prefix="postgres-"))  # its user may not enter folders of root
-        data = self._folder / "data"
+        folder = Path(tempfile.mkdtemp(prefix="postgres-"))  # its user may not enter folders of root
+        data = folder / "data"
         settings = ["fsync=on", "max_connections=60", "unix_socket_directories="]
         options = [part for each in settings for part in ("-c", each)]
         command = [find_program("postgres"), "-D", str(data), "-h", "127.0.0.1", "-p", str(self.port), *options]
-        self._process = ServerProcess(command, self._answers, self._folder, USER)
+        super().__init__(command, self._answers, folder, USER)
         self._initialize(data)
-
-    def start(self) -> None:
-        """Start the server, and wait until it answers; after a crash it recovers first."""
-        self._process.start()
 
     def use_small_disk(self, size: int) -> None:
         """Put the tables on a disk of `size` bytes of their own, where one can be mounted.
@@ -80,6 +76,14 @@ class PostgresServer:
         with self._superuser(NAME) as connection:
             connection.execute(sql.SQL("VACUUM (FULL) {}").format(sql.Identifier(table)))
 
+    def open_writes(self) -> int:
+        """Number of open transactions of the service that have written."""
+        with self._superuser() as connection:
+            query = "SELECT count(*) FROM pg_stat_activity WHERE usename = %s AND backend_xid IS NOT NULL"
+            row = connection.execute(query, [NAME]).fetchone()
+        assert row is not None
+        return int(row[0])
+
     def save_state(self) -> Path:
         """Shut down, copy all data to a new folder, and start again."""
         saved = Path(tempfile.mkdtemp(prefix="saved-", dir=self._folder))
@@ -94,21 +98,9 @@ class PostgresServer:
             shutil.rmtree(folder)
             subprocess.run(["cp", "--archive", saved / folder.name, folder], check=True)
 
-    def kill(self) -> None:
-        """Kill the server, as in a crash."""
-        self._process.kill()
-
-    def stop(self) -> None:
+    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
         """Shut down: sessions are aborted, committed data is on disk."""
-        self._process.stop(signal.SIGINT)
-
-    def pause(self) -> None:
-        """Suspend the server: it accepts connections and bytes, and answers nothing."""
-        self._process.pause()
-
-    def resume(self) -> None:
-        """Resume the server after `pause`."""
-        self._process.resume()
+        super().stop(how)
 
     def remove(self) -> None:
         """Kill the server and remove its data."""

@@ -9,35 +9,14 @@ from tests.support.running_service import reserved_port
 from tests.support.servers.server_process import ServerProcess
 
 
-class RedisServer:
-    """`redis-server` without persistence, on the same port every time."""
+class RedisServer(ServerProcess):
+    """`redis-server` without persistence, on the same port every time; when it is killed, its data is lost."""
 
     def __init__(self, folder: Path) -> None:
         self.port = reserved_port()
         self.url = f"redis://127.0.0.1:{self.port}/0"
-        self._folder = folder
-        self._process: ServerProcess | None = None
-
-    def start(self, *options: str) -> None:
-        """Start the server, and wait until it answers."""
-        arguments = ["--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", *options]
-        self._process = ServerProcess(["redis-server", *arguments], self._answers, self._folder)
-        self._process.start()
-
-    def kill(self) -> None:
-        """Kill the server, as in a crash; its data is lost."""
-        if self._process is not None:
-            self._process.kill()
-
-    def pause(self) -> None:
-        """Suspend the server: it accepts connections and bytes, and answers nothing."""
-        assert self._process is not None
-        self._process.pause()
-
-    def resume(self) -> None:
-        """Resume the server after `pause`."""
-        assert self._process is not None
-        self._process.resume()
+        options = ["--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
+        super().__init__(["redis-server", *options], self._answers, folder)
 
     def _answers(self) -> bool:
         try:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-START_S = 30
-END_S = 30
+from tests.support.waiting import CEILING_S, PAUSE_S
 
 
 class ServerProcess:
@@ -22,7 +22,7 @@ class ServerProcess:
         answers: returns whether the server is ready.
         folder: working folder; output goes to `log` in it.
         user: user to run as if the current user is root.
-        start_s: maximum seconds until the server is ready.
+        start_s: seconds after which a start counts as hanging.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class ServerProcess:
         answers: Callable[[], bool],
         folder: Path,
         user: str | None = None,
-        start_s: float = START_S,
+        start_s: float = CEILING_S,
     ) -> None:
         self._command = command
         self._answers = answers
@@ -40,22 +40,27 @@ class ServerProcess:
         self._start_s = start_s
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> None:
-        """Start the server, and wait until it is ready.
+    def start(self, *options: str) -> None:
+        """Start the server, with further options, and wait until it is ready.
 
         Raises:
             RuntimeError: it did not start; the message holds the end of its log.
         """
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                self._command, cwd=self._folder, stdout=log, stderr=log, user=self._user, group=self._user
+                [*self._command, *options],
+                cwd=self._folder,
+                stdout=log,
+                stderr=log,
+                user=self._user,
+                group=self._user,
             )
         deadline = time.monotonic() + self._start_s
         while not self._answers():
             if self._process.poll() is not None or time.monotonic() > deadline:
                 log_end = (self._folder / "log").read_text(errors="replace")[-2000:]
                 raise RuntimeError(f"{self._command[0]} did not start: {log_end}")
-            time.sleep(0.02)
+            time.sleep(PAUSE_S)  # between two looks
 
     def kill(self) -> None:
         """Kill the process and its children."""
@@ -85,8 +90,17 @@ class ServerProcess:
 
     def _wait(self) -> None:
         if self._process is not None:
-            self._process.wait(END_S)
+            self._process.wait(CEILING_S)
             self._process = None
+
+
+def accepts_connections(port: int) -> bool:
+    """Whether a server listens on a port of loopback."""
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
 
 
 def process_tree(pid: int) -> list[int]:
