@@ -27,19 +27,20 @@ from typing import Any, NamedTuple, TypeAlias
 import httpx2
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 
 from semblance.service.composition.stores import open_embedded_store
 from semblance.service.settings import read_settings
 from semblance.service.usecases.verify import verify
-from tests.support.results import save_results
+from tests.soak.figures import conclude
 from tests.support.running_service import Service
+from tests.support.waiting import CEILING_S, until
 from tests.support.wide_console import wide_console
 
 COLLECTION = "crashes"
 WRITERS = 4
 IDS_PER_WRITER = 40
-MAX_UPTIME_S = 3.0
+MOST_WRITES, SEARCHES_EACH = 60, 3  # acknowledged, and answered, before each kill
+JITTER_S = 0.05  # until the kill: it may meet any step of a request
 KILLED_WHILE_STARTING = 0.2  # share of the kills during a start
 SUBJECTS = ("The parcel", "A refund", "My account", "The invoice", "An order", "The courier", "Your password")
 VERBS = ("arrived", "was lost", "cannot be found", "was paid", "is late", "was cancelled", "broke", "changed")
@@ -118,7 +119,7 @@ class Writer(threading.Thread):
 
     def run(self) -> None:
         """Send writes one after the other."""
-        with httpx2.Client(timeout=60) as http:
+        with httpx2.Client(timeout=CEILING_S) as http:
             while True:
                 ids = self._random.sample(self._ids, self._random.choice((1, 1, 3, 8)))
                 change = self._change(ids)
@@ -204,7 +205,7 @@ class Reader(threading.Thread):
             *(("/search", SEARCH | options) for options in SEARCHES),
             (f"/collections/{COLLECTION}/duplicates", {"min_score": SIMILAR}),
         ]
-        with httpx2.Client(base_url=self._url, timeout=60) as http:
+        with httpx2.Client(base_url=self._url, timeout=CEILING_S) as http:
             for path, body in itertools.cycle(requests):
                 try:
                     answer = http.post(path, json=body)
@@ -250,13 +251,21 @@ def run(kills: int, seed: int, console: Console) -> CrashReport:
 
 
 def _work_and_kill(service: Service, ledger: Ledger, report: CrashReport, rng: random.Random) -> None:
-    """Run writers and a reader for a random time, then kill the service."""
+    """Run writers and a reader for a random number of writes, then kill the service."""
     writers = [Writer(i, service.url, ledger, rng.getrandbits(32)) for i in range(WRITERS)]
     reader = Reader(service.url)
     threads: list[Writer | Reader] = [*writers, reader]
     for thread in threads:
         thread.start()
-    time.sleep(rng.uniform(0.05, MAX_UPTIME_S))
+    writes = rng.randint(1, MOST_WRITES)
+    until(
+        lambda: (
+            any(each.violation for each in threads)
+            or (sum(each.acknowledged for each in writers) >= writes and reader.searches >= SEARCHES_EACH)
+        ),
+        f"{writes} writes and {SEARCHES_EACH} searches",
+    )
+    time.sleep(rng.uniform(0, JITTER_S))  # no verdict: only the moment of the kill
     service.kill()
     report.kills += 1
     for thread in threads:
@@ -282,7 +291,7 @@ def _kill_while_starting(service: Service, rng: random.Random) -> None:
 
 def _check(url: str, ledger: Ledger, report: CrashReport, rng: random.Random) -> None:
     """Compare stored documents with the ledger, and search results with stored documents."""
-    with httpx2.Client(base_url=url, timeout=60) as http:
+    with httpx2.Client(base_url=url, timeout=CEILING_S) as http:
         listed = list(_documents(http))
         stored = dict(listed)
         if len(stored) < len(listed):
@@ -338,13 +347,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--kills", type=int, default=30, help="number of kills")
     parser.add_argument("--seed", type=int, default=1, help="seed of the random moments")
     options = parser.parse_args(arguments)
-    console = wide_console()
-    figures = asdict(run(options.kills, options.seed, console))
-    table = Table("figure", "value")
-    for name, value in figures.items():
-        table.add_row(name.replace("_", " "), f"{value:.1e}" if isinstance(value, float) else f"{value:,}")
-    console.print(table)
-    save_results("crashes", figures)
+    figures = asdict(run(options.kills, options.seed, wide_console()))
+    conclude("crashes", figures, [[figures]], [])
 
 
 if __name__ == "__main__":

@@ -23,13 +23,12 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from tests.soak.fault_injection import milvus
 from tests.soak.fault_injection.catalogue import FAULTS
 from tests.soak.fault_injection.fault import Fault
 from tests.soak.fault_injection.harness import NO_FAULT, FaultHarness, FaultOutcome
-from tests.support.results import save_results
+from tests.soak.figures import conclude
 from tests.support.running_service import Service
 from tests.support.servers.deployment import Deployment
 from tests.support.service_monitor import resident_mb
@@ -89,7 +88,8 @@ def run(
             warm_mb = memory.recent_mb()
             for fault, load_s, lasts_s in schedule(possible(faults, deployment, console), seconds, rng):
                 outcomes.append(harness.exercise(fault, load_s, lasts_s))
-                console.print(f"{fault.name}: {'; '.join(outcomes[-1].violations) or 'nothing lost'}", markup=False)
+                broken = [*outcomes[-1].violations, *outcomes[-1].delays]
+                console.print(f"{fault.name}: {'; '.join(broken) or 'nothing lost'}", markup=False)
             outcomes.append(harness.exercise(NO_FAULT, quiet_s))
             return outcomes, {"memory_after_warm_up_mb": warm_mb, "memory_at_the_end_mb": memory.recent_mb()}
 
@@ -164,17 +164,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.error(f"--only is one of {', '.join(repr(fault.name) for fault in all_faults)}")
     outcomes, memory = run(faults, options.seconds, options.seed, options.quiet, console, thin=options.thin)
     tables: list[list[dict[str, Any]]] = [by_kind(outcomes), report(outcomes), [memory]]
-    for rows in tables:
-        table = Table(*(name.replace("_", " ") for name in rows[0]))
-        for row in rows:
-            table.add_row(*(f"{value:,.1f}" if isinstance(value, float) else str(value) for value in row.values()))
-        console.print(table)
-    save_results("thin_faults" if options.thin else "faults", tables)
-    violations = [f"{outcome.fault.name}: {violation}" for outcome in outcomes for violation in outcome.violations]
+    broken = [f"{each.fault.name}: {what}" for each in outcomes for what in (*each.violations, *each.delays)]
     if memory["memory_at_the_end_mb"] > GROWTH * memory["memory_after_warm_up_mb"]:
-        violations.append(f"memory grew by more than {GROWTH - 1:.0%}")
-    if violations:
-        raise SystemExit("\n".join(violations))
+        broken.append(f"memory grew by more than {GROWTH - 1:.0%}")
+    conclude("thin_faults" if options.thin else "faults", tables, tables, broken)
 
 
 if __name__ == "__main__":

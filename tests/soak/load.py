@@ -13,35 +13,31 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import math
 import random
-import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from statistics import fmean
 
 import httpx2
-from rich.console import Console
-from rich.table import Table
 
+from tests.soak.figures import Rows, conclude
 from tests.support.checked_requests import WRITE_COLLECTION, CheckedRequest, ReferenceAnswers
-from tests.support.results import save_results
 from tests.support.running_service import Service, running_process
 from tests.support.service_monitor import (
-    Percentiles,
     ServiceMonitor,
     monitored,
     percentiles,
     read_metrics,
     series_named,
 )
-from tests.support.wide_console import wide_console
 
 BOUND = 1e-5  # largest difference of a score to the one computed without load, in float32
 LIVE_P99_MS = 100.0
 GROWN_SHARE, GROWN_MB = 0.05, 50.0  # memory that grew by at most the larger of these counts as flat
-TIMEOUT_S = 60.0
+TIMEOUT_S = 120.0
 CANCELLED = 0.2  # share of requests
 WRITES = 0.1  # share of requests
 POOL = 150
@@ -50,10 +46,11 @@ OWN_DOCUMENTS = 4  # that each client overwrites repeatedly
 
 @dataclass(frozen=True, slots=True)
 class LoadOptions:
-    """Number of clients, duration, and number of distinct texts."""
+    """Number of clients, duration or number of requests of each client, and number of distinct texts."""
 
     clients: int = 32
     seconds: float = 120.0
+    requests: int | None = None
     pool: int = POOL
     seed: int = 0
 
@@ -93,14 +90,17 @@ class Report:
     increments: Mapping[str, float]
 
     @property
-    def latency(self) -> Mapping[str, Percentiles]:
-        """Latency by kind of request."""
-        return {kind: percentiles(seconds) for kind, seconds in sorted(self.stats.seconds.items())}
+    def latency(self) -> Rows:
+        """Latency by kind of request, and largest difference to the answers without load."""
+        return [
+            {"request": kind, **asdict(percentiles(seconds)), "largest_difference": max(self.stats.differences[kind])}
+            for kind, seconds in sorted(self.stats.seconds.items())
+        ]
 
     @property
-    def largest_difference(self) -> Mapping[str, float]:
-        """Largest difference to the answers without load, by kind of request."""
-        return {kind: max(each) for kind, each in sorted(self.stats.differences.items())}
+    def largest_difference(self) -> float:
+        """Largest difference to an answer without load; infinite without any answer."""
+        return max((each for differences in self.stats.differences.values() for each in differences), default=math.inf)
 
     @property
     def texts_per_batch(self) -> float:
@@ -118,7 +118,7 @@ class Report:
             "refused_with_429": self.stats.refused,
             "hung": self.stats.hung,
             "failed": len(self.stats.failures),
-            "largest_difference_to_the_answer_alone": max(self.largest_difference.values(), default=math.nan),
+            "largest_difference_to_the_answer_alone": self.largest_difference,
             "live_p50_ms": live.p50_ms,
             "live_p99_ms": live.p99_ms,
             "live_worst_p99_of_ten_seconds_ms": self.monitor.worst_p99_ms,
@@ -129,12 +129,10 @@ class Report:
             "load_average": fmean(self.monitor.load_average),
         }
 
-    def faults(self, live_p99_ms: float = LIVE_P99_MS, grown_mb: float = GROWN_MB) -> list[str]:
-        """The bounds that were exceeded."""
-        stats, live_ms = self.stats, self.monitor.live_percentiles.p99_ms
-        settled_mb, final_mb = self.monitor.settled_mb, self.monitor.final_mb
-        growth_limit_mb = max(grown_mb, GROWN_SHARE * settled_mb)
-        worst = max(self.largest_difference.values(), default=math.inf)
+    def faults(self) -> list[str]:
+        """Wrong and missing answers, and what is left behind."""
+        stats = self.stats
+        worst = self.largest_difference
         queued = sum(series_named(self.increments, "semblance_queued_tokens").values())
         errors = series_named(self.increments, "semblance_errors_total")
         checks = {
@@ -142,12 +140,24 @@ class Report:
             f"{len(stats.failures)} requests failed: {stats.failures[:3]}": bool(stats.failures),
             f"a score is off by {worst:.1e}": not worst <= BOUND,
             f"/live failed {self.monitor.live_failures} times": self.monitor.live_failures > 0,
-            f"/live has p99 {live_ms:.0f} ms": live_ms > live_p99_ms,
-            f"memory grew from {settled_mb:.0f} to {final_mb:.0f} MB": final_mb - settled_mb > growth_limit_mb,
             f"{queued:.0f} tokens are still queued": queued > 0,
             f"errors were counted: {errors}": bool(set(errors) - {'code="overloaded"'}),
         }
         return [fault for fault, present in checks.items() if present]
+
+    def exceeded(self) -> list[str]:
+        """The bounds on latency and memory that were exceeded."""
+        live_ms, settled_mb, final_mb = (
+            self.monitor.live_percentiles.p99_ms,
+            self.monitor.settled_mb,
+            self.monitor.final_mb,
+        )
+        checks = {
+            f"/live has p99 {live_ms:.0f} ms": live_ms > LIVE_P99_MS,
+            f"memory grew from {settled_mb:.0f} to {final_mb:.0f} MB": final_mb - settled_mb
+            > max(GROWN_MB, GROWN_SHARE * settled_mb),
+        }
+        return [bound for bound, present in checks.items() if present]
 
 
 class LoadClients:
@@ -169,7 +179,9 @@ class LoadClients:
 
     async def _client(self, http: httpx2.AsyncClient, number: int, end: float) -> None:
         rng = random.Random(f"{self._load.seed} {number}")
-        while time.monotonic() < end:
+        for _ in itertools.count() if self._load.requests is None else range(self._load.requests):
+            if self._load.requests is None and time.monotonic() > end:
+                return
             writes = rng.random() < WRITES
             request = self._write_request(rng, number) if writes else self._reference.random_request(rng)
             await self._send(http, request, rng)
@@ -236,31 +248,6 @@ def run(service: Service, load: LoadOptions) -> Report:
     return Report(load, wall_s, clients.stats, monitor, increments)
 
 
-def show(report: Report, console: Console) -> None:
-    """Print the results."""
-    stats, monitor, live = report.stats, report.monitor, report.monitor.live_percentiles
-    table = Table("request", "answered", "p50 ms", "p99 ms", "max ms", "largest difference")
-    for kind, each in report.latency.items():
-        figures = (f"{each.p50_ms:.0f}", f"{each.p99_ms:.0f}", f"{each.max_ms:.0f}")
-        table.add_row(kind, f"{each.count:,}", *figures, f"{report.largest_difference[kind]:.1e}")
-    table.add_row("/live", f"{live.count:,}", f"{live.p50_ms:.1f}", f"{live.p99_ms:.1f}", f"{live.max_ms:.1f}", "")
-    console.print(table)
-    console.print(
-        f"{report.load.clients} clients in {report.wall_s:.0f} s: {stats.sent:,} requests "
-        f"({stats.sent / report.wall_s:.1f}/s), of which {stats.cancelled:,} cancelled, "
-        f"{stats.refused:,} refused with 429, {stats.hung} hung, {len(stats.failures)} failed"
-    )
-    console.print(
-        f"/live: worst p99 of any ten seconds {monitor.worst_p99_ms:.1f} ms, {monitor.live_failures} failures"
-    )
-    console.print(
-        f"memory: minimum {monitor.settled_mb:.0f} MB in the second quarter, {monitor.final_mb:.0f} MB in the last; "
-        f"maximum {max(monitor.memory_mb):.0f} MB"
-    )
-    console.print(f"batches: {report.texts_per_batch:.1f} texts on average")
-    console.print(f"mean load average of the machine: {fmean(monitor.load_average):.1f}")
-
-
 def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -269,15 +256,10 @@ def main() -> None:
     parser.add_argument("--pool", type=int, default=POOL, help="distinct texts")
     parser.add_argument("--cache", choices=("none", "memory"), default="none")
     options = parser.parse_args()
-    console = wide_console()
     with running_process(cache=options.cache) as service:
-        report = run(service, LoadOptions(options.clients, options.seconds, options.pool))
-    show(report, console)
-    save_results("load", report.summary())
-    faults = report.faults()
-    for fault in faults:
-        console.print(f"[red]{fault}")
-    sys.exit(1 if faults else 0)
+        report = run(service, LoadOptions(options.clients, options.seconds, pool=options.pool))
+    summary = report.summary()
+    conclude("load", summary, [report.latency, [summary]], [*report.faults(), *report.exceeded()])
 
 
 if __name__ == "__main__":

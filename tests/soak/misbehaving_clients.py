@@ -121,7 +121,6 @@ def misbehaviors(tiny: int, largest: int) -> list[Misbehavior]:
     numbers = b'{"pairs":[' + b"1," * (largest // 2 - 10) + b"1]}"
     lists = b'{"pairs":[' + b"[]," * (largest // 3 - 10) + b"1]}"
     return [
-        Misbehavior("nothing but idle connections", (), do_nothing),
         Misbehavior("a body trickles in", (200,), slow_body),
         Misbehavior("a body stops half-way", (408,), incomplete_body),
         Misbehavior("a body of 10 MB", (413,), send_body(b" " * 10_000_000)),
@@ -131,10 +130,3 @@ def misbehaviors(tiny: int, largest: int) -> list[Misbehavior]:
         Misbehavior(f"{size} of [[[[...", (413,), send_body(b"[" * largest)),
         Misbehavior(f"{tiny:,} tiny requests", (200,), tiny_requests(tiny)),
     ]
-
-
-async def do_nothing(url: str) -> Counter[int]:
-    """Send nothing for a few seconds."""
-    del url
-    await asyncio.sleep(3)
-    return Counter()

@@ -21,15 +21,13 @@ from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 
 import httpx2
-from rich.console import Console
-from rich.table import Table
 
 from semblance.service.process.server import raise_file_limit
+from tests.soak.figures import conclude
 from tests.soak.misbehaving_clients import LARGEST, Misbehavior, RawConnection, misbehaviors
-from tests.support.results import save_results
 from tests.support.running_service import Service, running_process
 from tests.support.service_monitor import Percentiles, ServiceMonitor, monitored, percentiles, resident_mb
-from tests.support.wide_console import wide_console
+from tests.support.waiting import CEILING_S, eventually
 
 IDLE_S = 600  # timeout of idle connections, long enough that all of them stay open
 LIVE_P99_MS = 250.0  # /live queues behind all tiny requests, which arrive at once
@@ -39,10 +37,11 @@ MAX_GROWTH_MB = 300.0
 
 @dataclass(frozen=True, slots=True)
 class NoiseOptions:
-    """Number of idle connections, number of tiny requests, and limit of a body in bytes."""
+    """Numbers of idle connections, of tiny requests, and of requests beside the idle ones; limit of a body in bytes."""
 
     idle: int = 2000
     tiny: int = 10_000
+    quiet: int = 100
     largest: int = LARGEST
 
 
@@ -87,23 +86,30 @@ class Report:
             for row in self.rows
         ]
 
-    def faults(self, live_p99_ms: float = LIVE_P99_MS) -> list[str]:
-        """The bounds that were exceeded."""
-        growth_mb = max(self.monitor.memory_mb) - self.memory_before_mb
-        failures, p99_ms = self.monitor.live_failures, self.monitor.live_percentiles.p99_ms
+    def faults(self) -> list[str]:
+        """Wrong answers, and connections that were closed."""
+        failures = self.monitor.live_failures
         checks = {
             f"only {self.still_open} of {self.idle} idle connections stayed": self.still_open < self.idle,
             f"/live failed {failures} times": failures > 0,
-            f"/live has p99 {p99_ms:.0f} ms": p99_ms > live_p99_ms,
-            f"memory grew by {growth_mb:.0f} MB": growth_mb > MAX_GROWTH_MB,
         }
         for row in self.rows:
             checks |= {
                 f"{row.misbehavior}: answered {dict(row.statuses)}": set(row.statuses) != set(row.expected),
                 f"{row.misbehavior}: {row.others_failed} requests of others failed": row.others_failed > 0,
-                f"{row.misbehavior}: others waited {row.others.max_ms:.0f} ms": row.others.max_ms > OTHERS_MS,
             }
         return [fault for fault, present in checks.items() if present]
+
+    def exceeded(self) -> list[str]:
+        """The bounds on latency and memory that were exceeded."""
+        growth_mb, p99_ms = max(self.monitor.memory_mb) - self.memory_before_mb, self.monitor.live_percentiles.p99_ms
+        checks = {
+            f"/live has p99 {p99_ms:.0f} ms": p99_ms > LIVE_P99_MS,
+            f"memory grew by {growth_mb:.0f} MB": growth_mb > MAX_GROWTH_MB,
+        }
+        for row in self.rows:
+            checks[f"{row.misbehavior}: others waited {row.others.max_ms:.0f} ms"] = row.others.max_ms > OTHERS_MS
+        return [bound for bound, present in checks.items() if present]
 
 
 @dataclass(slots=True)
@@ -126,7 +132,7 @@ class NormalClient:
             thread.join()
 
     def _run(self, stop: threading.Event) -> None:
-        with httpx2.Client(base_url=self.url, timeout=60) as http:
+        with httpx2.Client(base_url=self.url, timeout=CEILING_S) as http:
             while not stop.wait(0.02):
                 number, start = len(self.requests), time.monotonic()
                 text = f"How do I get parcel number {number} back?"
@@ -142,8 +148,7 @@ def run(service: Service, options: NoiseOptions) -> Report:
     """Run all misbehaviors against a running service."""
     normal_client = NormalClient(service.url)
     with monitored(service) as monitor, normal_client.running():
-        timings, still_open = asyncio.run(_run_all(service, options))
-        time.sleep(2)  # until freed memory is returned
+        timings, still_open = asyncio.run(_run_all(service, options, normal_client))
     rows = [_result(timing, normal_client, monitor) for timing in timings]
     return Report(rows, options.idle, still_open, timings[0].memory_mb, monitor)
 
@@ -159,12 +164,21 @@ class _CaseTiming:
     memory_mb: float
 
 
-async def _run_all(service: Service, options: NoiseOptions) -> tuple[list[_CaseTiming], int]:
+async def _run_all(
+    service: Service, options: NoiseOptions, normal_client: NormalClient
+) -> tuple[list[_CaseTiming], int]:
     """Run one misbehavior after the other; also counts idle connections open at the end."""
     timings, pid = [], service.process.pid
+
+    async def do_nothing(_: str) -> Counter[int]:
+        wanted = len(normal_client.requests) + options.quiet
+        await eventually(lambda: len(normal_client.requests) >= wanted, "requests beside idle connections")
+        return Counter()
+
+    quiet = Misbehavior("nothing but idle connections", (), do_nothing)
     async with AsyncExitStack() as stack:
         idle = [await stack.enter_async_context(RawConnection.open(service.url)) for _ in range(options.idle)]
-        for misbehavior in misbehaviors(options.tiny, options.largest):
+        for misbehavior in (quiet, *misbehaviors(options.tiny, options.largest)):
             start = time.monotonic()
             statuses = await misbehavior.act(service.url)
             timings.append(_CaseTiming(misbehavior, start, time.monotonic(), statuses, resident_mb(pid)))
@@ -187,45 +201,18 @@ def _result(timing: _CaseTiming, normal_client: NormalClient, monitor: ServiceMo
     )
 
 
-def show(report: Report, console: Console) -> None:
-    """Print the results."""
-    table = Table("misbehavior", "s", "answers", "others", "p50 ms", "max ms", "/live p99 ms", "MB")
-    for row in report.rows:
-        answers = ", ".join(f"{count:,} x {status}" for status, count in row.statuses.items())
-        per_s = sum(row.statuses.values()) / row.seconds
-        table.add_row(
-            row.misbehavior,
-            f"{row.seconds:.1f}",
-            answers + (f" ({per_s:.0f}/s)" if per_s > 10 and len(row.statuses) == 1 and row.seconds > 1 else ""),
-            f"{row.others.count}" + (f", {row.others_failed} failed" if row.others_failed else ""),
-            *(f"{each:.0f}" for each in (row.others.p50_ms, row.others.max_ms, row.live.p99_ms, row.memory_mb)),
-        )
-    console.print(table)
-    live, memory_mb = report.monitor.live_percentiles, report.monitor.memory_mb
-    console.print(f"idle connections open at the end: {report.still_open:,} of {report.idle:,}")
-    failures = f"{report.monitor.live_failures} failures"
-    console.print(f"/live overall: p50 {live.p50_ms:.1f} ms, p99 {live.p99_ms:.1f} ms, {failures}")
-    console.print(f"memory: at most {max(memory_mb):.0f} MB, {memory_mb[-1]:.0f} MB at the end")
-    console.print(f"maximum load average of the machine: {max(report.monitor.load_average):.1f}")
-
-
 def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--idle", type=int, default=2000, help="idle connections")
     parser.add_argument("--tiny", type=int, default=10_000, help="tiny requests")
     options = parser.parse_args()
-    console = wide_console()
     if error := raise_file_limit(options.idle):
         sys.exit(error)
     with running_process(sample="1", header_timeout_s=str(IDLE_S)) as service:
         report = run(service, NoiseOptions(options.idle, options.tiny))
-    show(report, console)
-    save_results("crowd", report.summary())
-    faults = report.faults()
-    for fault in faults:
-        console.print(f"[red]{fault}")
-    sys.exit(1 if faults else 0)
+    summary = report.summary()
+    conclude("crowd", summary, [summary], [*report.faults(), *report.exceeded()])
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ import multiprocessing
 import random
 import re
 import secrets
-import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -24,16 +23,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx2
-from rich.console import Console
-from rich.table import Table
 
 from semblance.service.api.edge.key_entries import entry_of
 from semblance.service.observability.stages import STAGES
+from tests.soak.figures import Rows, conclude
 from tests.support.project import PROJECT
-from tests.support.results import save_results
 from tests.support.running_service import running_service
 from tests.support.service_monitor import percentiles
-from tests.support.wide_console import wide_console
 
 CONNECTIONS = {1000: 2, 200: 1, 40: 4, 8: 6, 1: 10}  # by number of texts in each request
 WORDS = ("a", "dog", "in", "the", "house", "saw", "an", "old", "man", "who", "gave", "it", "food", "and", "water")
@@ -96,6 +92,14 @@ class Report:
             "longest_batch_ms": 1000 * self.load.longest_batch_s,
             "load_texts_per_s": self.load.texts_per_s,
         }
+
+    def stages(self) -> Rows:
+        """p50 of the small requests, and p99 of them and of each stage, in milliseconds."""
+        return [
+            {"small_requests": name, "p50": percentiles(requests.seconds).p50_ms, "p99": 1000 * requests.p99_s}
+            | {stage: percentiles([each[stage] for each in requests.stages]).p99_ms for stage in STAGES}
+            for name, requests in (("idle service", self.idle), ("loaded service", self.loaded))
+        ]
 
     def faults(self) -> list[str]:
         """The bounds that were exceeded."""
@@ -183,33 +187,13 @@ def _authorization(key: str) -> dict[str, str]:
     return {"authorization": f"Bearer {key}"}
 
 
-def show(report: Report, console: Console) -> None:
-    """Print the results."""
-    columns = ("total", *STAGES)
-    table = Table("small requests", "count", "p50 ms", "p99 ms", *(f"{name}, p99 ms" for name in columns))
-    for name, requests in (("idle service", report.idle), ("loaded service", report.loaded)):
-        total = percentiles(requests.seconds)
-        stages = (percentiles([each[column] for each in requests.stages]).p99_ms for column in columns)
-        figures = (total.p50_ms, total.p99_ms, *stages)
-        table.add_row(name, f"{total.count:,}", *(f"{figure:.0f}" for figure in figures))
-    console.print(table)
-    load = report.load
-    console.print(f"longest batch: {1000 * load.longest_batch_s:.0f} ms; bound: {1000 * report.bound_s:.0f} ms")
-    console.print(f"load: {load.texts_per_s:.1f} texts/s, answers {dict(load.statuses)}")
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=60, help="duration of the load")
     options = parser.parse_args(arguments)
-    console = wide_console()
     report = run(options.seconds)
-    show(report, console)
-    save_results("unfair_caller", report.summary())
-    for fault in (faults := report.faults()):
-        console.print(f"[red]{fault}")
-    sys.exit(1 if faults else 0)
+    conclude("unfair_caller", report.summary(), [report.stages(), [report.summary()]], report.faults())
 
 
 if __name__ == "__main__":

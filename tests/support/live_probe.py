@@ -14,7 +14,7 @@ import time
 from http.client import HTTPConnection, HTTPException
 
 INTERVAL_S = 0.05
-TIMEOUT_S = 30.0
+TIMEOUT_S = 120.0
 
 
 def probe(host: str, port: int, stop: threading.Event) -> list[tuple[float, float, int]]:

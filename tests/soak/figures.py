@@ -1,0 +1,34 @@
+"""Figures of a soak test: printed, saved and judged."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+from rich.table import Table
+
+from tests.support.results import save_results
+from tests.support.wide_console import wide_console
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+def conclude(name: str, figures: Any, tables: Sequence[Rows], broken: Sequence[str]) -> NoReturn:
+    """Save figures under a name, print tables, and exit, with status 1 if a guarantee or a bound is broken."""
+    save_results(name, figures)
+    console = wide_console()
+    for rows in tables:
+        table = Table(*(column.replace("_", " ") for column in rows[0]))
+        for row in rows:
+            table.add_row(*map(_shown, row.values()))
+        console.print(table)
+    for each in broken:
+        console.print(each, style="red", markup=False)
+    sys.exit(1 if broken else 0)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.1e}" if 0 < abs(value) < 0.01 else f"{value:,.1f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
