@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.running_service import running_service
+from tests.support.waiting import CEILING_S
 
 Browse = Callable[..., str]
 
@@ -43,6 +44,6 @@ def browse(chromium: str) -> Iterator[Browse]:
                 f"--screenshot={screenshot}" if screenshot else "--dump-dom",
                 address,
             ]
-            return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+            return subprocess.run(command, capture_output=True, text=True, check=True, timeout=CEILING_S).stdout
 
         yield open_page

@@ -6,7 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import pytest
-from playwright.sync_api import Browser, Dialog, Page, Route, sync_playwright
+from playwright.sync_api import Browser, Dialog, Page, Route, expect, sync_playwright
+
+from tests.support.running_service import running_service
+from tests.support.waiting import CEILING_S
+
+expect.set_options(timeout=1000 * CEILING_S)
 
 
 @dataclass(slots=True)
@@ -38,6 +43,19 @@ class Faults:
 
 
 OpenPage = Callable[..., Page]
+SECRET_DIGEST = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"  # of the key "secret"
+
+
+@pytest.fixture(scope="session")
+def guarded() -> Iterator[str]:
+    """URL of a service that asks for the key `secret`."""
+    with running_service(sample="1", api_keys=f"reader:read:{SECRET_DIGEST}") as address:
+        yield address
+
+
+def let_it_run(page: Page) -> None:
+    """Let a page do what it has begun: for some frames, which take as long as the machine needs."""
+    page.evaluate("async () => { for (let i = 0; i < 6; i++) await new Promise(requestAnimationFrame); }")
 
 
 @pytest.fixture(scope="module")  # its event loop must not run in tests of other modules, which have their own
@@ -61,6 +79,7 @@ def open_page(browser: Browser, url: str) -> Iterator[OpenPage]:
             permissions=["clipboard-read", "clipboard-write"],
         )
         contexts.append(context)
+        context.set_default_timeout(1000 * CEILING_S)
         page = context.new_page()
         faults.watch(page, address)
         page.goto(f"{address}/{fragment}")

@@ -10,7 +10,6 @@ from playwright.sync_api import Page, expect
 
 from tests.end_to_end.playground.conftest import OpenPage
 from tests.end_to_end.playground.test_accessibility import assert_accessible, open_disclosures
-from tests.support.running_service import running_service
 
 SENTENCES = " ".join(f"The courier lost parcel {i} of our shop on its way to Berlin." for i in range(6))
 PAGES = {
@@ -21,7 +20,6 @@ PAGES = {
     "difference": "explain/difference?" + urlencode({"query": "a lost parcel", "a": "shipping-001", "b": "orders-008"}),
     "refusal": "explain?" + urlencode({"a": "late parcel", "measure": "nosuch"}),
 }
-SECRET_DIGEST = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"  # of "secret"
 
 
 def brightness(page: Page, selector: str) -> list[float]:
@@ -85,14 +83,13 @@ def test_a_missing_text_is_a_page_in_a_browser(open_page: OpenPage) -> None:
     expect(page.locator(".card")).to_contain_text("nosuch")
 
 
-def test_a_shared_page_asks_for_a_key(open_page: OpenPage) -> None:
+def test_a_shared_page_asks_for_a_key(open_page: OpenPage, guarded: str) -> None:
     """Its link leads to the playground, which takes the key and shows the same."""
-    with running_service(sample="1", api_keys=f"reader:read:{SECRET_DIGEST}") as address:
-        page = open_page(PAGES["document"], address=address)
-        expect(page.get_by_role("heading", level=1)).to_have_text("Unauthorized")
-        page.get_by_role("link", name="The playground asks").click()
-        page.get_by_label("Key of this service").fill("secret")
-        page.get_by_role("button", name="Use key").click()
-        expect(page.get_by_role("textbox", name="First text")).to_have_value("my parcel never came")
-        expect(page.get_by_role("textbox", name="Second text")).to_have_value(re.compile("My delivery is late"))
-        expect(page.locator("output.score")).to_be_visible()
+    page = open_page(PAGES["document"], address=guarded)
+    expect(page.get_by_role("heading", level=1)).to_have_text("Unauthorized")
+    page.get_by_role("link", name="The playground asks").click()
+    page.get_by_label("Key of this service").fill("secret")
+    page.get_by_role("button", name="Use key").click()
+    expect(page.get_by_role("textbox", name="First text")).to_have_value("my parcel never came")
+    expect(page.get_by_role("textbox", name="Second text")).to_have_value(re.compile("My delivery is late"))
+    expect(page.locator("output.score")).to_be_visible()

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Locator, Page, Route, expect
+from playwright.sync_api import Locator, Page, Request, Route, expect
 from semblance_client import Client
 
-from tests.end_to_end.playground.conftest import OpenPage
-from tests.support.running_service import running_service
-
-SECRET_DIGEST = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"  # of "secret"
+from tests.end_to_end.playground.conftest import OpenPage, let_it_run
+from tests.support.waiting import until
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -37,13 +36,25 @@ class Held:
 
     def release(self) -> None:
         """Answer those that wait, and later ones at once; wait until the page has dealt with them."""
-        self._page.wait_for_timeout(10)
-        assert self.routes
+        self._until(lambda: bool(self.routes), "a request")
         self._page.unroute(self._path)
         for route in self.routes:
             route.continue_()
-        self._page.wait_for_load_state("networkidle")
-        self._page.wait_for_timeout(100)
+        answered = [route.request for route in self.routes]
+        self._until(lambda: all(map(is_over, answered)), "the end of the requests")
+        let_it_run(self._page)
+
+    def _until(self, holds: Callable[[], bool], awaited: str) -> None:
+        def look() -> bool:
+            self._page.wait_for_timeout(1)  # runs the handlers of routes
+            return holds()
+
+        until(look, awaited)
+
+
+def is_over(request: Request) -> bool:
+    """Whether a request is answered in full, or was given up by the page."""
+    return request.failure is not None or request.timing["responseEnd"] >= 0
 
 
 @pytest.mark.parametrize(
@@ -77,7 +88,7 @@ def test_documents_are_listed_once_after_a_double_click(open_page: OpenPage) -> 
     collections(page).select_option("other")
     page.get_by_role("tab", name="Compare").click()
     page.get_by_role("tab", name="Collection").dblclick()
-    page.wait_for_timeout(100)
+    let_it_run(page)
     held.release()
     expect(rows).to_have_count(1)
 
@@ -114,7 +125,7 @@ def test_late_facets_stay_out_of_another_collection(open_page: OpenPage) -> None
     collections(page).select_option("other")
     expect(page.get_by_text("7.1", exact=False).first).to_be_attached()
     collections(page).select_option("default")
-    page.wait_for_timeout(100)
+    let_it_run(page)
     collections(page).select_option("other")
     held.release()
     expect(page.locator(".facet summary")).to_have_text(["n", "e"])
@@ -126,7 +137,7 @@ def test_a_tab_that_was_left_does_not_change_the_address(open_page: OpenPage) ->
     held = Held(page, "**/collections")
     page.get_by_role("tab", name="Search").click()
     page.get_by_role("tab", name="Compare").click()
-    page.wait_for_timeout(100)
+    let_it_run(page)
     held.release()
     assert "#compare" in page.url
 
@@ -209,22 +220,6 @@ def test_a_stopped_service_is_said_to_be_silent(open_page: OpenPage) -> None:
     page.route("**/*", lambda route: route.abort())
     page.get_by_role("tab", name="Search").click()
     expect(page.get_by_role("alert")).to_have_text("The service does not answer.")
-
-
-def test_a_key_is_checked_and_forgotten_with_its_texts(open_page: OpenPage) -> None:
-    with running_service(sample="1", api_keys=f"reader:read:{SECRET_DIGEST}") as address:
-        page = open_page("#collection", address=address)
-        expect(page.get_by_role("alert")).to_have_text("This service asks for a key.")
-        key = page.get_by_label("Key of this service")
-        key.fill("schlüssel")
-        key.press("Enter")
-        expect(page.get_by_role("alert")).to_contain_text("letters, digits and signs of ASCII")
-        key.fill("secret")
-        key.press("Enter")
-        expect(page.get_by_text("account-001")).to_be_visible()
-        page.get_by_role("button", name="Key").click()
-        page.get_by_role("button", name="Forget").click()
-        expect(page.get_by_text("account-001")).to_have_count(0)
 
 
 def test_a_copied_label_comes_back_after_two_clicks(open_page: OpenPage) -> None:
