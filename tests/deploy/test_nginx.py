@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import socket
-import time
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPMessage
 
@@ -22,8 +19,9 @@ from semblance.service.api.error_shapes import ErrorAnswer, TeiErrorAnswer
 from semblance.service.api.errors import ProblemDetails
 from tests.conftest import missing
 from tests.deploy.replicas import Replica
-from tests.integration.raw_http import head, read_answer
+from tests.integration.raw_http import head, open_connection, read_answer
 from tests.support.servers.nginx_server import NginxServer
+from tests.support.waiting import CEILING_S, until
 
 READS = [
     ("GET", "/collections/a/documents/1"),
@@ -61,6 +59,8 @@ WRITES = [
 LINES = ("POST", "/collections/a/documents", "application/x-ndjson; charset=utf-8")
 WRITES_BY_TYPE = [(*write, "application/json") for write in WRITES] + [LINES]
 MOST_CONNECTIONS = 256  # of an address: limit_conn in nginx.conf
+BURST = 200  # requests that a key, or an address, may send at once
+NEVER, ALWAYS = "rate=1000000r/s", "rate=1r/m"  # rates that no test reaches, and that every burst exceeds
 MANY = 12  # requests, enough for each replica to get some
 ROUNDS = 4  # of failures, to vary the replica that nginx tries first
 
@@ -74,21 +74,35 @@ def replicas() -> Iterator[tuple[Replica, Replica]]:
         replica.die()
 
 
-@pytest.fixture
-def nginx(replicas: tuple[Replica, Replica]) -> Iterator[NginxServer]:
-    """nginx before both replicas."""
+@contextmanager
+def balancer(replicas: tuple[Replica, Replica], callers: str = ALWAYS, addresses: str = NEVER) -> Iterator[NginxServer]:
+    """nginx before both replicas, with these rates of a key and of an address, and without haste."""
     if shutil.which("nginx") is None:
         missing("nginx")
-    server = NginxServer([f"127.0.0.1:{replica.server_port}" for replica in replicas])
+    limits = {
+        "zone=callers:16m rate=100r/s": f"zone=callers:16m {callers}",
+        "zone=addresses:16m rate=200r/s": f"zone=addresses:16m {addresses}",
+        "client_body_timeout 10s": "client_body_timeout 600s",
+    }
+    server = NginxServer([f"127.0.0.1:{port}" for port in ports(replicas)], limits)
     server.start()
-    yield server
-    server.remove()
+    try:
+        yield server
+    finally:
+        server.remove()
+
+
+@pytest.fixture
+def nginx(replicas: tuple[Replica, Replica]) -> Iterator[NginxServer]:
+    """nginx before both replicas, which limits the requests of a key."""
+    with balancer(replicas) as server:
+        yield server
 
 
 @pytest.fixture
 def http(nginx: NginxServer) -> Iterator[httpx2.Client]:
     """A client of nginx."""
-    with httpx2.Client(base_url=nginx.url, timeout=20) as client:
+    with httpx2.Client(base_url=nginx.url, timeout=CEILING_S) as client:
         yield client
 
 
@@ -104,7 +118,7 @@ class Answer:
 def send(nginx: NginxServer, method: str, path: str, kind: str = "application/json") -> Answer:
     """Send a request with a small body for POST and PUT; the path is not normalized."""
     body = b"{}\n" if method in ("POST", "PUT", "PATCH") else None
-    connection = HTTPConnection("127.0.0.1", nginx.port, timeout=20)
+    connection = HTTPConnection("127.0.0.1", nginx.port, timeout=CEILING_S)
     connection.request(method, path, body, {"content-type": kind} if body else {})
     answer = connection.getresponse()
     text = answer.read().decode()
@@ -117,26 +131,19 @@ def received(replicas: tuple[Replica, Replica]) -> Counter[str]:
     return Counter(line for replica in replicas for line in replica.received)
 
 
-@pytest.mark.parametrize(("method", "path"), READS)
-def test_a_read_fails_over_from_a_dead_replica(
-    method: str, path: str, nginx: NginxServer, replicas: tuple[Replica, Replica]
-) -> None:
-    dead, alive = replicas
-    dead.die()
-    answers = [send(nginx, method, path) for _ in range(MANY)]
-    assert [(answer.status, answer.text) for answer in answers] == [(200, str(alive.server_port))] * MANY
-
-
-@pytest.mark.parametrize("failure", [None, 500, 502, 503])
+@pytest.mark.parametrize("failure", ["dead", None, 500, 502, 503])
 @pytest.mark.parametrize(("method", "path"), READS)
 def test_a_read_fails_over_from_a_failing_replica(
-    method: str, path: str, failure: int | None, nginx: NginxServer, replicas: tuple[Replica, Replica]
+    method: str, path: str, failure: int | str | None, nginx: NginxServer, replicas: tuple[Replica, Replica]
 ) -> None:
     failing, alive = replicas
-    failing.status = failure
+    if isinstance(failure, str):
+        failing.die()
+    else:
+        failing.status = failure
     answers = [send(nginx, method, path) for _ in range(MANY)]
     assert [(answer.status, answer.text) for answer in answers] == [(200, str(alive.server_port))] * MANY
-    assert failing.received, "the failing replica must have been tried"
+    assert failing.received or failure == "dead", "the failing replica must have been tried"
 
 
 def test_a_read_returns_to_a_replica_that_has_recovered(nginx: NginxServer, replicas: tuple[Replica, Replica]) -> None:
@@ -165,34 +172,24 @@ def ports(replicas: tuple[Replica, Replica]) -> list[int]:
     return [replica.server_port for replica in replicas]
 
 
-@pytest.mark.parametrize(("method", "path", "kind"), WRITES_BY_TYPE)
-def test_a_write_cut_off_is_not_retried(
-    method: str, path: str, kind: str, nginx: NginxServer, replicas: tuple[Replica, Replica]
-) -> None:
-    for replica in replicas:
-        replica.status = None
-    assert [send(nginx, method, path, kind).status for _ in range(MANY)] == [502] * MANY
-    assert received(replicas) == {f"{method} {path}": MANY}
-
-
-@pytest.mark.parametrize("failure", [500, 503])
-@pytest.mark.parametrize(("method", "path", "kind"), WRITES_BY_TYPE)
-def test_a_refused_write_is_not_retried(
-    method: str, path: str, kind: str, failure: int, nginx: NginxServer, replicas: tuple[Replica, Replica]
+@pytest.mark.parametrize("failure", [None, 500, 503])
+@pytest.mark.parametrize("write", WRITES_BY_TYPE, ids=" ".join)
+def test_a_write_cut_off_or_refused_is_not_retried(
+    write: tuple[str, str, str], failure: int | None, nginx: NginxServer, replicas: tuple[Replica, Replica]
 ) -> None:
     for replica in replicas:
         replica.status = failure
-    assert [send(nginx, method, path, kind).status for _ in range(MANY)] == [failure] * MANY
-    assert received(replicas) == {f"{method} {path}": MANY}
+    assert [send(nginx, *write).status for _ in range(MANY)] == [failure or 502] * MANY
+    assert received(replicas) == {" ".join(write[:2]): MANY}
 
 
-@pytest.mark.parametrize(("method", "path", "kind"), WRITES_BY_TYPE)
+@pytest.mark.parametrize("write", WRITES_BY_TYPE, ids=" ".join)
 def test_a_write_to_an_unreachable_replica_reaches_the_other_once(
-    method: str, path: str, kind: str, nginx: NginxServer, replicas: tuple[Replica, Replica]
+    write: tuple[str, str, str], nginx: NginxServer, replicas: tuple[Replica, Replica]
 ) -> None:
     replicas[0].die()
-    assert [send(nginx, method, path, kind).status for _ in range(MANY)] == [200] * MANY
-    assert received(replicas) == {f"{method} {path}": MANY}
+    assert [send(nginx, *write).status for _ in range(MANY)] == [200] * MANY
+    assert received(replicas) == {" ".join(write[:2]): MANY}
     assert not replicas[0].received
 
 
@@ -212,50 +209,40 @@ def test_metrics_are_not_shown_outside(path: str, nginx: NginxServer, replicas: 
     assert not received(replicas)
 
 
-def test_each_key_has_its_own_rate_limit(nginx: NginxServer, http: httpx2.Client) -> None:
-    def burst(key: str, times: int) -> list[httpx2.Response]:
-        with ThreadPoolExecutor(8) as pool, httpx2.Client(base_url=nginx.url, timeout=20) as many:
-            return list(pool.map(lambda _: many.get("/models", headers={"authorization": key}), range(times)))
-
-    started = time.monotonic()
-    answers = burst("Bearer one", 800)
-    allowed = 200 + 100 * (time.monotonic() - started) + 1
+def test_each_key_has_its_own_rate_limit(http: httpx2.Client) -> None:
+    one, other = {"authorization": "Bearer one"}, {"authorization": "Bearer two"}
+    answers = [http.get("/models", headers=one) for _ in range(BURST + 20)]
     statuses = Counter(answer.status_code for answer in answers)
     assert set(statuses) == {200, 429}
-    assert 200 <= statuses[200] <= allowed
-    refusal = next(answer for answer in answers if answer.status_code == 429)
+    assert BURST <= statuses[200] <= BURST + 10  # a request a minute more
+    refusal = answers[-1]
     assert refusal.headers["content-type"] == "application/problem+json"
     assert refusal.headers["retry-after"] == "1"
     assert (refusal.json()["status"], refusal.json()["code"]) == (429, "rate_limited")
-    other = {"authorization": "Bearer two"}
     assert [http.get("/models", headers=other).status_code for _ in range(20)] == [200] * 20
     assert http.get("/models").status_code == 200, "an address without a key has its own limit too"
 
 
-def test_invented_keys_share_the_limit_of_their_address(nginx: NginxServer) -> None:
-    requests = [head("GET", "/models", f"authorization: Bearer invented-{number}") for number in range(900)]
-    started = time.monotonic()
-    with socket.create_connection(("127.0.0.1", nginx.port), timeout=20) as connection:
+def test_invented_keys_share_the_limit_of_their_address(replicas: tuple[Replica, Replica]) -> None:
+    requests = [head("GET", "/models", f"authorization: Bearer invented-{number}") for number in range(BURST + 100)]
+    with balancer(replicas, addresses=ALWAYS) as nginx, open_connection(nginx.url) as connection:
         connection.sendall(b"".join([*requests, head("GET", "/models", "connection: close")]))
         answers = b"".join(iter(lambda: connection.recv(65_536), b""))
     statuses = Counter(re.findall(rb"HTTP/1.1 (\d+)", answers))
     assert set(statuses) == {b"200", b"429"}
-    assert statuses[b"200"] <= 200 + 200 * (time.monotonic() - started) + 1
+    assert BURST <= statuses[b"200"] <= BURST + 10  # a request a minute more
 
 
-def test_one_address_may_not_hold_all_connections(nginx: NginxServer) -> None:
-    with ExitStack() as held:
+def test_one_address_may_not_hold_all_connections(replicas: tuple[Replica, Replica]) -> None:
+    with balancer(replicas, callers=NEVER) as nginx, ExitStack() as held:
         for number in range(MOST_CONNECTIONS):
-            waiting = held.enter_context(socket.create_connection(("127.0.0.1", nginx.port)))
+            waiting = held.enter_context(open_connection(nginx.url))
             key = f"authorization: Bearer key-{number}"
             waiting.sendall(head("POST", "/search", key, length=10))  # its body never comes
-            time.sleep(0.006)  # slower than the rate limit
-        refusal = send(nginx, "GET", "/models")
-        assert (refusal.status, json.loads(refusal.text)["code"]) == (429, "rate_limited")
-    deadline = time.monotonic() + 10
-    while send(nginx, "GET", "/models").status != 200 and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert send(nginx, "GET", "/models").status == 200
+        until(lambda: send(nginx, "GET", "/live").status == 429, "a refusal")
+        assert json.loads(send(nginx, "GET", "/live").text)["code"] == "rate_limited"
+        held.close()
+        until(lambda: send(nginx, "GET", "/live").status == 200, "an answer when the connections are closed")
 
 
 OWN_ANSWERS = {
@@ -283,7 +270,7 @@ OWN_ANSWERS = {
 def test_own_answers_of_nginx_resemble_those_of_the_service(
     request_: bytes, status: int, code: str, nginx: NginxServer
 ) -> None:
-    with socket.create_connection(("127.0.0.1", nginx.port), timeout=20) as connection:
+    with open_connection(nginx.url) as connection:
         connection.sendall(request_)
         answer = read_answer(connection)
     assert answer.status == status
@@ -302,9 +289,7 @@ def test_own_answers_of_nginx_resemble_those_of_the_service(
     assert {name: answer.headers.get_all(name) for name in SECURITY_HEADERS} == {
         name: [value] for name, value in SECURITY_HEADERS.items()
     }
-    deadline = time.monotonic() + 10  # nginx reads on for a while when it refuses a body
-    while not nginx.access_log and time.monotonic() < deadline:
-        time.sleep(0.05)
+    until(lambda: nginx.access_log, "the line of the log")  # nginx reads on for a while when it refuses a body
     [logged] = map(json.loads, nginx.access_log.splitlines())
     assert logged["request_id"] == answer.headers["x-request-id"]
     assert len(logged["request_id"]) == 32
@@ -314,7 +299,7 @@ def test_own_answers_of_nginx_resemble_those_of_the_service(
 
 def test_a_request_without_host_reaches_replicas_with_one(nginx: NginxServer) -> None:
     """As HTTP/1.0 allows; the replicas refuse HTTP/1.1 without Host."""
-    with socket.create_connection(("127.0.0.1", nginx.port), timeout=20) as connection:
+    with open_connection(nginx.url) as connection:
         connection.sendall(b"GET /live HTTP/1.0\r\n\r\n")
         assert read_answer(connection).status == 200
 
@@ -347,7 +332,7 @@ def test_without_replicas_requests_get_502_as_a_problem_document(
 
 def test_ndjson_is_streamed_in_both_directions(nginx: NginxServer) -> None:
     head = "POST /collections/a/documents HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-ndjson\r\n"
-    with socket.create_connection(("127.0.0.1", nginx.port), timeout=10) as connection:
+    with open_connection(nginx.url) as connection:
         connection.sendall(f"{head}transfer-encoding: chunked\r\n\r\n".encode())
         answered = b""
         for number in range(1, 4):  # each line waits for the answer to the one before
@@ -379,11 +364,10 @@ def test_logs_hold_neither_texts_nor_keys(
     for replica in replicas:
         replica.die()
     assert send_all() == [502, 502, 502]
-    with socket.create_connection(("127.0.0.1", nginx.port)) as connection:
+    with open_connection(nginx.url) as connection:
         connection.sendall(b"GET /explain?a=a-private-text NONSENSE\r\nauthorization: a-private-key\r\n\r\n")
         assert b" 400 " in connection.recv(4096)
-    with ThreadPoolExecutor(8) as pool:
-        assert 429 in pool.map(lambda _: http.get(path, headers=headers).status_code, range(600))
+    until(lambda: http.get(path, headers=headers).status_code == 429, "a refusal by rate")
     nginx.stop()
     assert b"a-private-text" not in nginx.all_output
     assert b"a-private-key" not in nginx.all_output
