@@ -7,9 +7,11 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from semblance_client import Client
 
 from tests.conftest import missing
 from tests.deploy.deployment import stages
+from tests.deploy.environments import digest_of, locked_environment, make_once
 from tests.support.project import PROJECT
 from tests.support.running_service import Service, reserved_port, wait_for_url
 from tests.support.small_model import edit, make_small
@@ -31,49 +34,102 @@ UNPINNED = ("semblance", "async-timeout")  # which Python before 3.11.3 needs
 PYTHON = "/usr/bin/python3"  # executable by every user
 
 
+@dataclass(frozen=True, slots=True)
+class Image:
+    """What the target `cpu` of the Dockerfile installs, and a folder that the user `nobody` may write to."""
+
+    source: Path
+    venv: Path
+    tmp: Path
+
+    @property
+    def python(self) -> str:
+        """The installed interpreter."""
+        return str(self.venv / "bin" / "python")
+
+
 @pytest.fixture(scope="module")
-def image() -> Iterator[Path]:
-    """Folder where the user `nobody` ran the install steps of the target `cpu`."""
+def image() -> Iterator[Image]:
+    """The install steps as `nobody` ran them. Packages of others are kept, ours are installed when they change."""
     if os.geteuid() != 0:
         missing("root, to switch to another user")
     if subprocess.run([PYTHON, "-c", "import ensurepip, venv"], check=False).returncode:
         missing(f"{PYTHON} with the module venv")
-    folder = Path(tempfile.mkdtemp(prefix="image-"))  # outside folders that only root can enter
-    (folder / "tmp").mkdir()
-    for instruction, rest in stages()["source"]:
-        if instruction == "COPY":
-            copy(rest.split()[:-1], folder / rest.split()[-1])
-    for path in [folder, *folder.rglob("*")]:
-        os.chown(path, NOBODY_UID, NOBODY_UID)
+    tmp = Path(tempfile.mkdtemp(prefix="image-"))
+    os.chown(tmp, NOBODY_UID, NOBODY_UID)
+    with locked_environment("image") as folder:
+        installed = Image(folder / "source", folder / "venv", tmp)
+        shutil.rmtree(installed.source, ignore_errors=True)
+        copy_source(installed.source)
+        ours = digest_of((), [installed.source])
+        make_once(folder, "others", pinned_digest(installed.source), lambda: install_all(installed, ours))
+        make_once(folder, "ours", ours, lambda: install_ours(installed))
+    yield installed
+    shutil.rmtree(tmp)
+
+
+def copy_source(into: Path) -> None:
+    """As the COPY instructions: copy files into a folder, or the content of a folder into another."""
+    into.mkdir(mode=0o755)
+    for *names, target in (rest.split() for instruction, rest in stages()["source"] if instruction == "COPY"):
+        for name in names:
+            if (PROJECT / name).is_dir():
+                ignored = shutil.ignore_patterns("__pycache__")
+                shutil.copytree(PROJECT / name, into / target, symlinks=True, ignore=ignored)
+            else:
+                shutil.copy(PROJECT / name, into / target)
+    for path in [into, *into.rglob("*")]:
+        os.chown(path, NOBODY_UID, NOBODY_UID, follow_symlinks=False)
+
+
+def install_step() -> tuple[str, str]:
+    """The variable and the command of the stage that installs."""
     install = stages()["install-cpu"]
     [step] = [rest for instruction, rest in install if instruction == "RUN"]
-    step = step.replace("/opt/semblance", str(folder / "venv")).replace("python -m venv", f"{PYTHON} -m venv")
-    as_nobody(folder, ["env", dict(install)["ARG"], "sh", "-euc", step])
-    yield folder
-    shutil.rmtree(folder)
+    return dict(install)["ARG"], step
 
 
-def copy(names: list[str], into: Path) -> None:
-    """As COPY: copy files into a folder, or the content of a folder into another."""
-    for name in names:
-        if (PROJECT / name).is_dir():
-            shutil.copytree(PROJECT / name, into, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(PROJECT / name, into)
+def pinned_digest(source: Path) -> str:
+    """Digest of what the packages of others depend on."""
+    version = subprocess.run([PYTHON, "--version"], capture_output=True, text=True, check=True).stdout
+    names = (
+        "constraints.txt",
+        "assets/fetch.py",
+        *(f"{each}/pyproject.toml" for each in (".", "assets", "clients/python")),
+    )
+    return digest_of((*install_step(), version), [source / name for name in names])
 
 
-def environment(folder: Path, **more: str) -> dict[str, str]:
+def install_all(image: Image, ours: str) -> None:
+    """Run the install step as it is, in place of what was installed."""
+    shutil.rmtree(image.venv, ignore_errors=True)
+    image.venv.mkdir()
+    os.chown(image.venv, NOBODY_UID, NOBODY_UID)
+    variable, step = install_step()
+    step = step.replace("/opt/semblance", str(image.venv)).replace("python -m venv", f"{PYTHON} -m venv")
+    as_nobody(image, ["env", variable, "sh", "-euc", step])
+    (image.venv.parent / "ours.stamp").write_text(ours)
+
+
+def install_ours(image: Image) -> None:
+    """Install our three packages again."""
+    packages = ["./assets", "./clients/python", "."]
+    command = [sys.executable, "-m", "pip", "--python", image.python, "install", "--no-deps", "--force-reinstall"]
+    subprocess.run([*command, *packages], cwd=image.source, check=True, capture_output=True)
+
+
+def environment(image: Image, **more: str) -> dict[str, str]:
     """Environment of `nobody`, who has no home, with our configuration of pip."""
     more |= {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
-    return {"PATH": "/usr/bin:/bin", "HOME": str(folder / "tmp"), "TMPDIR": str(folder / "tmp"), **more}
+    return {"PATH": "/usr/bin:/bin", "HOME": str(image.tmp), "TMPDIR": str(image.tmp), **more}
 
 
-def as_nobody(folder: Path, command: list[str]) -> str:
+def as_nobody(image: Image, command: list[str]) -> str:
     """Run a command as `nobody` and return its output."""
     run = subprocess.run(
         command,
-        cwd=folder,
-        env=environment(folder),
+        cwd=image.source,
+        env=environment(image),
         user=NOBODY_UID,
         group=NOBODY_UID,
         extra_groups=[],
@@ -85,11 +141,13 @@ def as_nobody(folder: Path, command: list[str]) -> str:
     return run.stdout
 
 
-def test_installed_packages_have_pinned_versions_without_training_extras(image: Path) -> None:
+def test_installed_packages_have_pinned_versions_without_training_extras(image: Image) -> None:
     listing = "import json; from importlib.metadata import distributions as all"
     listing += "; print(json.dumps([{'name': each.name, 'version': each.version} for each in all()]))"
-    frozen = as_nobody(image, [str(image / "venv/bin/python"), "-c", listing])
-    pins = dict(line.split("==") for line in (image / "constraints.txt").read_text().splitlines() if "==" in line)
+    frozen = as_nobody(image, [image.python, "-c", listing])
+    pins = dict(
+        line.split("==") for line in (image.source / "constraints.txt").read_text().splitlines() if "==" in line
+    )
     pinned = {re.sub("[-_.]+", "-", name).lower(): version for name, version in pins.items()}
     installed = {re.sub("[-_.]+", "-", each["name"]).lower(): each["version"] for each in json.loads(frozen)}
     differing = {
@@ -99,20 +157,20 @@ def test_installed_packages_have_pinned_versions_without_training_extras(image: 
     }
     assert differing == {}
     assert not {"torch", "transformers", "scipy", "pot", "matplotlib", "pyarrow", "pytest", "pip"} & set(installed)
-    size = sum(file.lstat().st_size for file in (image / "venv").rglob("*") if file.is_file())
+    size = sum(file.lstat().st_size for file in image.venv.rglob("*") if file.is_file())
     assert size < MOST_BYTES
 
 
-def test_it_serves_as_nobody_and_the_health_check_detects_it(image: Path) -> None:
+def test_it_serves_as_nobody_and_the_health_check_detects_it(image: Image) -> None:
     check = json.loads(dict(stages()["runtime"])["HEALTHCHECK"].partition("CMD ")[2])
     port = reserved_port()
-    healthy = [str(image / "venv/bin/python"), check[1], check[2].replace("8000", str(port))]
+    healthy = [image.python, check[1], check[2].replace("8000", str(port))]
     before = subprocess.run(healthy, check=False, capture_output=True, env=environment(image))
     assert before.returncode != 0, "nothing runs yet"
-    home = image / "tmp" / "data"
+    home = image.tmp / "data"
     settings = {"SEMBLANCE_HOME": str(home), "SEMBLANCE_PORT": str(port), "SEMBLANCE_DEVICE": "cpu"}
-    entry = [str(image / "venv/bin" / part) if part == "semblance" else part for part in command_of("runtime")]
-    log = image / "tmp" / "log"
+    entry = [str(image.venv / "bin" / part) if part == "semblance" else part for part in command_of("runtime")]
+    log = image.tmp / "log"
     with log.open("wb") as errors:
         service = subprocess.Popen(
             entry,
@@ -133,14 +191,14 @@ def test_it_serves_as_nobody_and_the_health_check_detects_it(image: Path) -> Non
     assert service.returncode == 0
 
 
-def test_replicas_with_and_without_torch_share_a_store(image: Path, postgres: str, tmp_path: Path) -> None:
+def test_replicas_with_and_without_torch_share_a_store(image: Image, postgres: str, tmp_path: Path) -> None:
     """They have the same spaces and builds, and read each other's vectors."""
     homes = tmp_path / "full", tmp_path / "slim"
     for home in homes:
         home.mkdir()
     options: Any = {"database_url": postgres, "precision": "float32"}
     full = Service(homes[0], **options)
-    slim = Service(homes[1], project=image / "tmp", python=str(image / "venv/bin/python"), **options)
+    slim = Service(homes[1], project=image.tmp, python=image.python, **options)
     with ExitStack() as stack:
         for each in (full, slim):
             stack.callback(each.stop)
@@ -166,7 +224,7 @@ def test_replicas_with_and_without_torch_share_a_store(image: Path, postgres: st
         assert picture.content == httpx2.get(f"{full.url}/explain", params=picture.request.url.params).content
 
 
-def test_models_that_need_torch_are_refused_with_the_extra(image: Path, tmp_path: Path) -> None:
+def test_models_that_need_torch_are_refused_with_the_extra(image: Image, tmp_path: Path) -> None:
     folder = make_small(tmp_path / "model")
     edit(folder / "config.json", hidden_act="relu")
     refusals: list[tuple[Any, str]] = [
@@ -175,8 +233,7 @@ def test_models_that_need_torch_are_refused_with_the_extra(image: Path, tmp_path
         ({"device": "cuda"}, "SEMBLANCE_DEVICE=cuda needs torch"),
     ]
     for options, refusal in refusals:
-        python = str(image / "venv/bin/python")
-        slim = Service(tmp_path, project=image / "tmp", python=python, exports=str(tmp_path / "exports"), **options)
+        slim = Service(tmp_path, project=image.tmp, python=image.python, exports=str(tmp_path / "exports"), **options)
         with pytest.raises(RuntimeError, match=f"{refusal}.*: install the extra models, by scripts/install"):
             slim.start()
         slim.stop()
