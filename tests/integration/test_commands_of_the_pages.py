@@ -1,4 +1,4 @@
-"""Every command that README and docs show is run, or at least parsed by the real command line.
+"""Every command that the pages show is run, or at least parsed by the real command line; tests/bare has the README's.
 
 `COMMANDS` says for each command of `semblance` which of the two, and why if it is only parsed; `SCRIPTS` and `PROGRAMS`
 say it for the others. A command that is in none of them fails the tests: add it, with a small file in `workspace` if it
@@ -32,16 +32,25 @@ from typer.testing import CliRunner
 from semblance.service.cli.main import PACKAGE, LazyGroup, SemblanceVerbs, app
 from tests.support.command_line import SETTINGS
 from tests.support.command_line import semblance as run_semblance
-from tests.support.page_commands import GROUPS, commands, inner_semblance, program, settings_before, verb_of
+from tests.support.page_commands import (
+    GROUPS,
+    commands,
+    inner_semblance,
+    program,
+    score_by_each,
+    serving,
+    settings_before,
+    verb_of,
+)
 from tests.support.project import PROJECT
-from tests.support.running_service import SEMBLANCE, wait_for_url
+from tests.support.running_service import SEMBLANCE
 from tests.support.small_model import make_small, write_glove
 from tests.support.text_files import write, write_json, write_table
 
 pytestmark = pytest.mark.slow
 
 PAGES = [
-    *(PROJECT / name for name in ("README.md", "CONTRIBUTING.md")),
+    PROJECT / "CONTRIBUTING.md",
     *sorted((PROJECT / "service" / "adapters").glob("*/README.md")),
     *sorted((PROJECT / "docs").rglob("*.md")),
 ]
@@ -97,7 +106,6 @@ COMMANDS: Mapping[str, Run | Serve | Parse] = {
     # serving
     "semblance serve": Serve(),
     "semblance serve --host 0.0.0.0": Serve(),
-    "semblance serve --model minilm-words --model mine=/models/mine": Serve(),
     "semblance serve --model minilm-words --model mine=/models/mine --model 'max=minilm?pooling=max'": Serve(),
     "semblance serve --model 'tuned=minilm?adapter=runs/x/adapter'": Serve(),
     "semblance serve --model 'glove=/vectors/glove.txt?weighting=sif&frequencies=/vectors/enwiki.tsv'": Serve(),
@@ -118,7 +126,6 @@ COMMANDS: Mapping[str, Run | Serve | Parse] = {
     "--columns sentence1=question1,sentence2=question2,label=is_duplicate": Run(),
     "semblance evaluate --sets ranking:OUT/ranking/threads.jsonl": Run(),
     "semblance evaluate --model minilm": FIGURES,
-    "semblance evaluate --sets stsb,ists_images,pit_dev,wikiqa --measure rcmd --data DATA": FIGURES,
     "semblance evaluate --model runs/stsb --sets stsb": TRAINED,
     "semblance evaluate --model runs/stsb --against minilm --sets stsb": TRAINED,
     "semblance evaluate --sets panel --model runs/mine --against minilm --measure cosine,rcmd": TRAINED,
@@ -154,12 +161,13 @@ COMMANDS: Mapping[str, Run | Serve | Parse] = {
 
 SCRIPTS: Mapping[str, str] = {
     "scripts/install": "scripts/test runs it",
-    "scripts/serve": "tests/end_to_end/test_scripts.py runs it",
+    "scripts/serve": "tests/bare runs it",
     "scripts/test": "it runs these tests",
     "scripts/check": "it runs the unit tests",
     "scripts/bench": "benchmarks take minutes; their modules must exist",
     "scripts/soak": "it takes half an hour",
-    "scripts/build": "it makes wheels; tests/deploy/test_image.py installs them",
+    "scripts/nightly": "it takes hours; tests/soak/test_nightly.py runs it in miniature",
+    "scripts/build": "tests/bare installs its wheels",
     "scripts/image": "it needs buildah, and minutes; tests/deploy/test_image.py runs the steps of the Dockerfile",
     "scripts/docs": "tests/integration/test_docs.py compares what it writes",
 }
@@ -301,7 +309,7 @@ def run_or_check_other(command: str, url: str) -> None:
 
 def run_curl(command: str, url: str) -> None:
     command = command.replace("curl -s", "curl --fail-with-body -s").replace("http://127.0.0.1:8000", url)
-    ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=60)
+    ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, f"{command}: {ran.stdout}{ran.stderr}"
 
 
@@ -319,24 +327,13 @@ def run(words: list[str], how: Run, home: Path, url: str) -> None:
 def serve(words: list[str], settings: Mapping[str, str], workspace: Path) -> None:
     """Start the service at a free port; every model scores a pair, or a key is required."""
     environment = os.environ | settings | {"SEMBLANCE_HOME": mkdtemp(dir=workspace)}
-    command = [sys.executable, "-m", SEMBLANCE, *words, "--port", "0"]
-    with (workspace / "log").open("wb") as log:
-        process = subprocess.Popen(command, cwd=workspace, env=environment, stdout=subprocess.PIPE, stderr=log)
-    try:
-        with httpx2.Client(base_url=wait_for_url(process, workspace / "log"), timeout=60) as http:
-            listed = http.get("/models")
-            assert listed.status_code == (401 if "SEMBLANCE_API_KEYS" in settings else 200)
-            served = [each["name"] for each in listed.json().get("models", [])]
-            named = [word for option, word in pairwise(words) if option == "--model"]
-            assert not named or served == [word.partition("=")[0] for word in named]
-            for name in served:
-                body = {"pairs": [{"a": "a cat sleeps", "b": "the old cat"}], "model": name}
-                assert http.post("/similarity", json=body).status_code == 200
-    finally:
-        process.terminate()
-        process.wait(30)
-        assert process.stdout is not None
-        process.stdout.close()
+    named = [word.partition("=")[0] for option, word in pairwise(words) if option == "--model"]
+    with serving([sys.executable, "-m", SEMBLANCE, *words, "--port", "0"], workspace, environment) as address:
+        if "SEMBLANCE_API_KEYS" in settings:
+            assert httpx2.get(f"{address}/models").status_code == 401
+        else:
+            served = score_by_each(address)
+            assert not named or served == named
 
 
 def parse(words: list[str]) -> None:
@@ -367,7 +364,7 @@ def check_shell(command: str) -> None:
 
 def short_commands() -> Iterator[tuple[str, str]]:
     """Commands inside of the sentences of the pages, and the examples that --help shows; with where they stand."""
-    for page in PAGES:
+    for page in (PROJECT / "README.md", *PAGES):
         sentences = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
         for command in re.findall(r"`(semblance [a-z][^`]*)`", sentences):
             yield page.name, " ".join(command.split())
