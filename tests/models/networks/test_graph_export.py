@@ -32,14 +32,6 @@ SIZES: dict[str, Any] = {
 FACTS = NetworkFacts(dim=1, max_tokens=512, pad_id=0, first_position=0, tokenizer="")
 
 
-class Whole(torch.nn.Module):
-    """The attributes of a `TorchNetwork`, for any network."""
-
-    def __init__(self, network: Any) -> None:
-        super().__init__()
-        self.network, self.head = network.eval(), torch.nn.Linear(32, 8)
-
-
 def texts(lengths: list[int], seed: int = 0) -> list[Ints]:
     rng = np.random.default_rng(seed)
     return [rng.integers(5, 200, n).astype(np.int32) for n in lengths]
@@ -68,16 +60,12 @@ def test_sizes_are_few_and_close_to_the_request(sizes: tuple[int, ...], most: in
     assert all(padded <= 1.25 * size for size, padded in enumerate(rounded, 1) if size > sizes[-1])
 
 
-def test_batches_of_short_texts_have_few_shapes() -> None:
-    shapes = {graph_inputs(texts([3] * count), FACTS).tokens.shape for count in range(1, 400)}
-    assert len(shapes) == len({rows for rows, _ in shapes}) == 27
-
-
 @pytest.mark.parametrize(("kind", "config"), [(BertModel, BertConfig), (RobertaModel, RobertaConfig)])
 @pytest.mark.parametrize("lengths", [[1], [7, 1, 90, 12], [3] * 33, [130, 2]])
 def test_packed_texts_have_the_vectors_of_each_text_alone(kind: Any, config: Any, lengths: list[int]) -> None:
     torch.manual_seed(0)
-    whole = Whole(kind(config(**SIZES)))
+    whole = torch.nn.Module()  # with the attributes of a `TorchNetwork`
+    whole.network, whole.head = kind(config(**SIZES)).eval(), torch.nn.Linear(32, 8)
     facts = NetworkFacts(32, 128, 1, first_position(whole.network), "")
     with torch.inference_mode():
         sample = texts(lengths)

@@ -18,6 +18,7 @@ from semblance.models.networks.packed_attention import TextSpans
 from semblance.models.networks.packed_batches import PackedBatches
 
 OFFSETS = (0, 5, 5, 6, 30, 30)
+SPANS = TextSpans(torch.tensor(OFFSETS, dtype=torch.int32), longest=26)
 TOKENS, HEADS, DIM = 33, 4, 8  # the last three tokens belong to no text
 
 
@@ -57,15 +58,14 @@ def documented_kernel(
     return out
 
 
-@pytest.mark.parametrize("scaling", [None, 0.7])
-@pytest.mark.parametrize("window", [None, 1, 4])
+@pytest.mark.parametrize(("scaling", "window"), [(None, None), (0.7, 1), (None, 4)])
 def test_both_implementations_equal_the_definition(
     parts: list[Tensor], scaling: float | None, window: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(varlen, "varlen_attn", documented_kernel)
-    spans, expected = TextSpans(torch.tensor(OFFSETS, dtype=torch.int32), longest=26), plain(parts, scaling, window)
+    expected = plain(parts, scaling, window)
     for attention in (packed_attention._padded_attention, packed_attention._flash_attention):
-        output = attention(parts, spans, scaling, window)[: OFFSETS[-1]]
+        output = attention(parts, SPANS, scaling, window)[: OFFSETS[-1]]
         assert torch.allclose(output.double(), expected, atol=1e-5)
 
 
@@ -79,11 +79,10 @@ def test_torch_has_the_kernel_with_these_arguments(parts: list[Tensor]) -> None:
 
 
 def test_the_output_has_the_layout_of_transformers(parts: list[Tensor]) -> None:
-    spans = TextSpans(torch.tensor(OFFSETS, dtype=torch.int32), longest=26)
     q, k, v = (part.transpose(0, 1)[None] for part in parts)
-    out, weights = packed_attention.packed_attention(torch.nn.Identity(), q, k, v, None, packed=spans)
+    out, weights = packed_attention.packed_attention(torch.nn.Identity(), q, k, v, None, packed=SPANS)
     assert weights is None
-    assert torch.equal(out[0], packed_attention._padded_attention(parts, spans, None, None))
+    assert torch.equal(out[0], packed_attention._padded_attention(parts, SPANS, None, None))
 
 
 def test_kernel_output_behind_the_last_text_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:

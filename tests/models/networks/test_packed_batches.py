@@ -12,18 +12,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn.attention import varlen
-from transformers import (
-    BertConfig,
-    BertModel,
-    DistilBertConfig,
-    DistilBertModel,
-    ModernBertConfig,
-    ModernBertModel,
-    MPNetConfig,
-    MPNetModel,
-    RobertaConfig,
-    RobertaModel,
-)
+from transformers import AutoConfig, AutoModel, BertConfig, BertModel
 
 from semblance.models.embeddings import Floats, unit_rows
 from semblance.models.errors import DeviceLost, NotExportable
@@ -47,25 +36,23 @@ LENGTHS = (7, 1, 90, 12, 3, 150, 2)
 NEAR = {"cpu": 1e-5, "cuda": 1e-4}  # another device adds products in another order
 
 
-def bert() -> Any:
-    return BertModel(BertConfig(**SIZES))
+NETWORKS: dict[str, dict[str, Any]] = {
+    "bert": SIZES,
+    "roberta": SIZES | {"type_vocab_size": 1, "max_position_embeddings": 160},
+    "distilbert": {"vocab_size": VOCABULARY, "dim": 32, "n_layers": 3, "n_heads": 4, "hidden_dim": 64},
+    "modernbert": SIZES | {"local_attention": 16},  # in two of three layers, to the 8 nearest tokens on either side
+}
 
 
-def roberta() -> Any:
-    return RobertaModel(RobertaConfig(**SIZES, type_vocab_size=1, max_position_embeddings=160))
-
-
-def distilbert() -> Any:
-    return DistilBertModel(DistilBertConfig(vocab_size=VOCABULARY, dim=32, n_layers=3, n_heads=4, hidden_dim=64))
-
-
-def modernbert() -> Any:
-    """Two of its three layers attend only to the 8 nearest tokens on either side."""
-    return ModernBertModel(ModernBertConfig(**SIZES, local_attention=16))
+def random_network(family: str = "bert") -> Any:
+    """A network whose texts differ and whose attention is far from uniform; the same on every call."""
+    config = AutoConfig.for_model(family, **NETWORKS.get(family, SIZES))
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return with_real_spread(AutoModel.from_config(config))  # type: ignore[no-untyped-call]
 
 
 def with_real_spread(network: Any) -> Any:
-    """Enlarge random weights until texts differ and attention is far from uniform."""
     with torch.no_grad():
         for weights in network.parameters():
             if weights.ndim == 2:
@@ -78,11 +65,9 @@ def device(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture(params=[bert, roberta, distilbert, modernbert], ids=lambda make: make.__name__)
+@pytest.fixture(params=NETWORKS)
 def network(request: pytest.FixtureRequest) -> Any:
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        return with_real_spread(request.param())
+    return random_network(request.param)
 
 
 def texts(lengths: Sequence[int] = LENGTHS) -> list[Ints]:
@@ -102,49 +87,44 @@ def alone(network: Any, ids: Ints) -> Floats:
 
 
 def test_packed_texts_have_the_vectors_of_each_text_alone(network: Any, device: str) -> None:
+    """And arrays of their own."""
     ids = texts()
     expected = [alone(network, each) for each in ids]
+    assert (unit_rows(expected[0]) * unit_rows(expected[2][:7])).sum(axis=1).max() < 0.9, "texts must differ"
     output = PackedBatches(network, torch.nn.Identity(), "mean", device).run(ids, ones(ids), "tokens")
     for vectors, pooled, oracle in zip(output.vectors, output.pooled, expected, strict=True):
         assert vectors == pytest.approx(oracle, abs=NEAR[device])
         assert pooled == pytest.approx(oracle.mean(axis=0), abs=NEAR[device])
+    for owned in (output.pooled, *output.vectors):
+        assert owned.base is None
+        assert owned.dtype == np.float32
 
 
-def test_texts_of_random_networks_differ(network: Any) -> None:
-    first, second = (unit_rows(alone(network, each)) for each in texts((9, 9)))
-    assert (first * second).sum(axis=1).max() < 0.9
+DEFINITIONS: dict[Pooling, Callable[[Floats, Floats], Floats]] = {
+    "mean": lambda vectors, weights: np.average(vectors, axis=0, weights=weights),
+    "cls": lambda vectors, _: vectors[0],
+    "max": lambda vectors, _: vectors.max(axis=0),
+}
 
 
-def test_the_head_precedes_pooling_and_weights_exclude_tokens(device: str) -> None:
+@pytest.mark.parametrize("pooling", DEFINITIONS)
+def test_the_head_precedes_pooling_and_weights_exclude_tokens(pooling: Pooling, device: str) -> None:
     torch.manual_seed(1)
-    network, head, ids = with_real_spread(bert()), torch.nn.Linear(32, 5), texts()
+    network, head, ids = random_network(), torch.nn.Linear(32, 5), texts()
     weights = ones(ids)
     weights[2][:40] = 0.0
     weights[3][:] = np.linspace(0, 1, 12)
     with torch.inference_mode():
         expected = [head(torch.from_numpy(alone(network, each))).numpy() for each in ids]
-    output = PackedBatches(network, head, "mean", device).run(ids, weights, "pooled")
-    oracle = [np.average(vectors, axis=0, weights=share) for vectors, share in zip(expected, weights, strict=True)]
+    output = PackedBatches(network, head, pooling, device).run(ids, weights, "pooled")
+    oracle = [DEFINITIONS[pooling](vectors, share) for vectors, share in zip(expected, weights, strict=True)]
     assert output.pooled == pytest.approx(np.array(oracle), abs=NEAR[device])
     assert list(output.vectors) == []
 
 
-@pytest.mark.parametrize("pooling", ["cls", "max"])
-def test_cls_and_max_pooling_equal_their_definition(pooling: Pooling, device: str) -> None:
-    torch.manual_seed(1)
-    network, ids = with_real_spread(bert()), texts()
-    expected = [alone(network, each) for each in ids]
-    output = PackedBatches(network, torch.nn.Identity(), pooling, device).run(ids, ones(ids), "pooled").pooled
-    oracle = [vectors[0] if pooling == "cls" else vectors.max(axis=0) for vectors in expected]
-    assert output == pytest.approx(np.array(oracle), abs=NEAR[device])
-
-
 def test_several_batches_equal_one(monkeypatch: pytest.MonkeyPatch, device: str) -> None:
-    torch.manual_seed(1)
-    runtime, ids = PackedBatches(with_real_spread(bert()), torch.nn.Identity(), "mean", device), texts(LENGTHS * 3)
-    whole = runtime.run(ids, ones(ids), "tokens")
-    batches: list[int] = []
-    start = runtime._start
+    runtime, ids = PackedBatches(random_network(), torch.nn.Identity(), "mean", device), texts(LENGTHS * 3)
+    whole, start, batches = runtime.run(ids, ones(ids), "tokens"), runtime._start, []
 
     def counted(some: Sequence[Ints], *rest: Any) -> Any:
         batches.append(len(some))
@@ -155,37 +135,16 @@ def test_several_batches_equal_one(monkeypatch: pytest.MonkeyPatch, device: str)
     split = runtime.run(ids, ones(ids), "tokens")
     assert len(batches) > 3
     assert split.pooled == pytest.approx(whole.pooled, abs=NEAR[device])
-    for one, other in zip(split.vectors, whole.vectors, strict=True):
-        assert one == pytest.approx(other, abs=NEAR[device])
-
-
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_repeated_calls_are_identical_to_the_bit(precision: Precision, device: str) -> None:
-    torch.manual_seed(1)
-    runtime, ids = PackedBatches(with_real_spread(bert()), torch.nn.Identity(), "mean", device, precision), texts()
-    first, second = (runtime.run(ids, ones(ids), "tokens") for _ in range(2))
-    np.testing.assert_array_equal(first.pooled, second.pooled)
-    for one, other in zip(first.vectors, second.vectors, strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
-def test_vectors_are_not_views() -> None:
-    torch.manual_seed(1)
-    ids = texts()
-    output = PackedBatches(with_real_spread(bert()), torch.nn.Identity(), "mean").run(ids, ones(ids), "tokens")
-    for vectors in (output.pooled, *output.vectors):
-        assert vectors.base is None
-        assert vectors.dtype == np.float32
+    assert np.concatenate(split.vectors) == pytest.approx(np.concatenate(whole.vectors), abs=NEAR[device])
 
 
 @pytest.mark.slow
 def test_bfloat16_is_close_to_float32_and_independent_of_the_batch(device: str) -> None:
     """The bounds of the protocol `Encoder`, on a network as wide as the built-in one."""
+    config = BertConfig(hidden_size=384, num_hidden_layers=6, num_attention_heads=12, intermediate_size=1536)
     torch.manual_seed(2)
-    network = BertModel(
-        BertConfig(hidden_size=384, num_hidden_layers=6, num_attention_heads=12, intermediate_size=1536)
-    )
-    network.eval()  # type: ignore[no-untyped-call]
+    network: Any = BertModel(config)
+    network.eval()
     ids = texts((7, 1, 90, 12, 3, 150, 2, 60))
     exact = [alone(network, each) for each in ids]
     runtime = PackedBatches(network, torch.nn.Identity(), "mean", device, "bfloat16")
@@ -197,13 +156,13 @@ def test_bfloat16_is_close_to_float32_and_independent_of_the_batch(device: str) 
         assert least_cosine(single.pooled, together.pooled[i : i + 1]) >= 0.9999
 
 
-def test_batches_of_other_shapes_in_between_change_nothing(device: str) -> None:
-    torch.manual_seed(1)
-    runtime = PackedBatches(with_real_spread(bert()), torch.nn.Identity(), "mean", device, "bfloat16")
-    sizes = ((7, 1), (150, 140, 90), (3,), (60,) * 30)
-    first = [runtime.run(texts(each), ones(texts(each)), "tokens") for each in sizes]
-    for lengths, output in zip(reversed(sizes), reversed(first), strict=True):
-        again = runtime.run(texts(lengths), ones(texts(lengths)), "tokens")
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_repeated_calls_with_others_in_between_are_identical(precision: Precision, device: str) -> None:
+    runtime = PackedBatches(random_network(), torch.nn.Identity(), "mean", device, precision)
+    batches = [texts(lengths) for lengths in ((7, 1), (150, 140, 90), (3,), (60,) * 30)]
+    first = [runtime.run(ids, ones(ids), "tokens") for ids in batches]
+    for ids, output in zip(reversed(batches), reversed(first), strict=True):
+        again = runtime.run(ids, ones(ids), "tokens")
         np.testing.assert_array_equal(again.pooled, output.pooled)
         np.testing.assert_array_equal(np.concatenate(again.vectors), np.concatenate(output.vectors))
 
@@ -211,102 +170,81 @@ def test_batches_of_other_shapes_in_between_change_nothing(device: str) -> None:
 @pytest.mark.slow
 def test_loading_another_model_concurrently_changes_nothing(device: str) -> None:
     def load() -> PackedBatches:
-        network = bert()
-        network.load_state_dict(state)
-        return PackedBatches(network, torch.nn.Identity(), "mean", device, "bfloat16")
+        return PackedBatches(random_network(), torch.nn.Identity(), "mean", device, "bfloat16")
 
-    torch.manual_seed(1)
-    state = with_real_spread(bert()).state_dict()
-    sizes = [tuple(range(1, most)) for most in range(3, 40, 4)]
-    expected = [load().run(texts(each), ones(texts(each)), "pooled").pooled for each in sizes]
+    batches = [texts(range(1, most)) for most in range(3, 40, 4)]
+    expected = [load().run(ids, ones(ids), "pooled").pooled for ids in batches]
     running = load()
     with ThreadPoolExecutor(1) as pool:
         loading = [pool.submit(load) for _ in range(5)]
-        for lengths, oracle in zip(sizes, expected, strict=True):
-            np.testing.assert_array_equal(running.run(texts(lengths), ones(texts(lengths)), "pooled").pooled, oracle)
-        loaded = [each.result() for each in loading]
-    for runtime in loaded:
-        np.testing.assert_array_equal(runtime.run(texts(sizes[2]), ones(texts(sizes[2])), "pooled").pooled, expected[2])
+        for ids, oracle in zip(batches, expected, strict=True):
+            np.testing.assert_array_equal(running.run(ids, ones(ids), "pooled").pooled, oracle)
+        for loaded in loading:
+            np.testing.assert_array_equal(
+                loaded.result().run(batches[2], ones(batches[2]), "pooled").pooled, expected[2]
+            )
 
 
-def test_a_batch_without_graphs_is_not_padded(monkeypatch: pytest.MonkeyPatch) -> None:
-    torch.manual_seed(1)
-    runtime, shapes = PackedBatches(with_real_spread(bert()), torch.nn.Identity(), "mean"), []
-    forward = runtime._forward
+@pytest.mark.parametrize("graphs", [False, True])
+def test_only_a_batch_for_graphs_is_padded_and_keeps_its_vectors(
+    network: Any, graphs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids, shapes = texts(), []
+    runtime = PackedBatches(network, torch.nn.Identity(), "mean")
+    expected, forward = runtime.run(ids, ones(ids), "tokens"), runtime._forward
 
     def recorded(inputs: torch.Tensor, shape: BatchShape) -> DeviceOutput:
         shapes.append(shape)
         return forward(inputs, shape)
 
-    monkeypatch.setattr(runtime, "_forward", recorded)
-    runtime.run(texts((150,)), ones(texts((150,))), "tokens")
-    assert shapes == [BatchShape(tokens=150, texts=1, longest=150)]
-
-
-def test_a_batch_for_graphs_is_padded_and_keeps_its_vectors(network: Any) -> None:
-    ids = texts()
-    runtime, shapes = PackedBatches(network, torch.nn.Identity(), "mean"), []
-    expected = runtime.run(ids, ones(ids), "tokens")
-
-    def replay(inputs: torch.Tensor, shape: BatchShape) -> DeviceOutput:
-        shapes.append(shape)
-        return runtime._forward(inputs, shape)
-
-    runtime._replay = replay
+    monkeypatch.setattr(runtime, "_replay" if graphs else "_forward", recorded)
     output = runtime.run(ids, ones(ids), "tokens")
-    assert shapes == [shape_bucket(sum(LENGTHS), len(LENGTHS), max(LENGTHS))]
+    sizes = sum(LENGTHS), len(LENGTHS), max(LENGTHS)
+    assert shapes == [shape_bucket(*sizes) if graphs else BatchShape(*sizes)]
     assert output.pooled == pytest.approx(expected.pooled, abs=1e-5)
     assert np.concatenate(output.vectors) == pytest.approx(np.concatenate(expected.vectors), abs=1e-5)
 
 
 def test_graphs_are_captured_only_in_bfloat16_on_cuda(device: str) -> None:
-    output = [
-        PackedBatches(with_real_spread(bert()), torch.nn.Identity(), "mean", device, each)._replay is not None
-        for each in ("float32", "bfloat16")
-    ]
-    assert output == [False, device == "cuda"]
+    for precision, captured in (("float32", False), ("bfloat16", device == "cuda")):
+        runtime = PackedBatches(random_network(), torch.nn.Identity(), "mean", device, precision)
+        assert (runtime._replay is not None) == captured
 
 
-def kernel_in_half_precision(monkeypatch: pytest.MonkeyPatch, kernel: Callable[..., Any]) -> None:
-    """Select attention as on CUDA: by the kernel, except in float32."""
+@pytest.mark.parametrize(
+    ("fault", "raised"),
+    [
+        (RuntimeError("FlashAttention only supports Ampere GPUs or newer."), NotExportable),
+        (torch.AcceleratorError("an illegal memory access was encountered"), DeviceLost),
+    ],
+)
+def test_a_failing_kernel_is_rejected_and_the_network_unchanged(
+    monkeypatch: pytest.MonkeyPatch, fault: Exception, raised: type[Exception]
+) -> None:
+    """Attention is selected as on CUDA: by the kernel, except in float32."""
     padded = packed_attention._padded_attention
 
     def by_type(parts: list[torch.Tensor], *rest: Any) -> Any:
         has_kernel = parts[0].dtype in packed_attention.KERNEL_TYPES
         return (packed_attention._flash_attention if has_kernel else padded)(parts, *rest)
 
+    def fail(*_: Any, **__: Any) -> None:
+        raise fault
+
     monkeypatch.setattr(packed_attention, "_padded_attention", by_type)
-    monkeypatch.setattr(varlen, "varlen_attn", kernel)
-
-
-def test_a_failing_kernel_is_rejected_and_the_network_unchanged(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def fail(*_: Any, **__: Any) -> None:
-        raise RuntimeError("FlashAttention only supports Ampere GPUs or newer.")
-
-    kernel_in_half_precision(monkeypatch, fail)
-    torch.manual_seed(0)
-    network = with_real_spread(bert())
-    before = alone(network, texts()[0])
-    PackedBatches(with_real_spread(bert()), torch.nn.Identity(), "mean", precision="float32")  # without the kernel
-    with pytest.raises(NotExportable, match="Ampere"):
-        PackedBatches(network, torch.nn.Identity(), "mean", precision="bfloat16")
-    np.testing.assert_array_equal(alone(network, texts()[0]), before)
-
-
-def test_a_device_lost_during_setup_is_reported_as_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: Any, **__: Any) -> None:
-        raise torch.AcceleratorError("an illegal memory access was encountered")
-
-    kernel_in_half_precision(monkeypatch, fail)
+    monkeypatch.setattr(varlen, "varlen_attn", fail)
     monkeypatch.setattr(device_errors, "_responds", lambda _: False)
-    with pytest.raises(DeviceLost, match="illegal memory access"):
-        PackedBatches(with_real_spread(bert()), torch.nn.Identity(), "mean", precision="bfloat16")
+    network = random_network()
+    before = alone(network, texts()[0])
+    PackedBatches(random_network(), torch.nn.Identity(), "mean", precision="float32")  # without the kernel
+    with pytest.raises(raised, match=str(fault)):
+        PackedBatches(network, torch.nn.Identity(), "mean", precision="bfloat16")
+    if raised is NotExportable:
+        np.testing.assert_array_equal(alone(network, texts()[0]), before)
 
 
 def test_bfloat16_keeps_norms_and_embeddings_in_float32() -> None:
-    network = with_real_spread(bert())
+    network = random_network()
     PackedBatches(network, torch.nn.Identity(), "mean", precision="bfloat16")
     leaves = [module for module in network.modules() if not list(module.children()) and list(module.parameters())]
     kinds = {type(module): next(module.parameters()).dtype for module in leaves}
@@ -317,28 +255,26 @@ def test_bfloat16_keeps_norms_and_embeddings_in_float32() -> None:
     }
 
 
-def test_a_network_without_replaceable_attention_is_rejected_unchanged() -> None:
-    torch.manual_seed(0)
-    network = with_real_spread(MPNetModel(MPNetConfig(**SIZES)))  # adds a bias by distance
+class Mixing(BertModel):  # type: ignore[no-untyped-call]
+    """Adds to each token its predecessor in the sequence."""
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        out = super().forward(*args, **kwargs)
+        out.last_hidden_state = out.last_hidden_state + out.last_hidden_state.roll(1, dims=1)
+        return out
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: random_network("mpnet"), "MPNetModel"),  # adds a bias by distance
+        (lambda: with_real_spread(Mixing(BertConfig(**SIZES))), "outside its attention"),
+    ],
+)
+def test_networks_that_cannot_be_packed_are_rejected_unchanged(make: Callable[[], Any], message: str) -> None:
+    network = make()
     before = alone(network, texts()[0])
-    with pytest.raises(NotExportable, match="MPNetModel"):
-        PackedBatches(network, torch.nn.Identity(), "mean")
-    np.testing.assert_array_equal(alone(network, texts()[0]), before)
-
-
-def test_a_network_that_mixes_tokens_outside_attention_is_rejected() -> None:
-    class Mixing(BertModel):  # type: ignore[no-untyped-call]
-        """Adds to each token its predecessor in the sequence."""
-
-        def forward(self, *args: Any, **kwargs: Any) -> Any:
-            out = super().forward(*args, **kwargs)
-            out.last_hidden_state = out.last_hidden_state + out.last_hidden_state.roll(1, dims=1)
-            return out
-
-    torch.manual_seed(0)
-    network = with_real_spread(Mixing(BertConfig(**SIZES)))
-    before = alone(network, texts()[0])
-    with pytest.raises(NotExportable, match="outside its attention"):
+    with pytest.raises(NotExportable, match=message):
         PackedBatches(network, torch.nn.Identity(), "mean")
     np.testing.assert_array_equal(alone(network, texts()[0]), before)
 
@@ -360,27 +296,15 @@ def test_few_shapes_serve_all_batches() -> None:
     assert len(shapes) <= 100
 
 
-def plain_mean(vectors: Floats, weights: Floats) -> Floats:
-    mean: Floats = (vectors.astype(np.float64) * weights[:, None]).sum(axis=0) / max(float(weights.sum()), 1e-9)
-    return mean
-
-
-@pytest.mark.parametrize(
-    ("pooling", "oracle"),
-    [
-        ("mean", plain_mean),
-        ("cls", lambda vectors, _: vectors[0]),
-        ("max", lambda vectors, _: vectors.max(axis=0)),
-    ],
-)
-def test_pooling_ignores_empty_texts_and_padding(pooling: Pooling, oracle: Callable[[Floats, Floats], Floats]) -> None:
+@pytest.mark.parametrize("pooling", DEFINITIONS)
+def test_pooling_ignores_empty_texts_and_padding(pooling: Pooling) -> None:
     rng = np.random.default_rng(0)
     vectors, weights = rng.normal(size=(20, 4)).astype(np.float32), rng.random(20).astype(np.float32)
     vectors[14:] = np.nan
     offsets = np.array([0, 5, 6, 14, 14, 14], np.int32)
     output = pool(torch.from_numpy(vectors), torch.from_numpy(weights), torch.from_numpy(offsets), pooling).numpy()
     for row, start, end in zip(output, (0, 5, 6), (5, 6, 14), strict=False):
-        assert row == pytest.approx(oracle(vectors[start:end], weights[start:end]), abs=1e-6)
+        assert row == pytest.approx(DEFINITIONS[pooling](vectors[start:end], weights[start:end]), abs=1e-6)
 
 
 def least_cosine(x: Floats, y: Floats) -> float:
