@@ -22,10 +22,9 @@ import pytest
 
 from semblance.service.cli.serve import first_steps
 from tests.support.project import PROJECT
-from tests.support.running_service import SEMBLANCE, Service, running_process
+from tests.support.running_service import SEMBLANCE, START_S, Service, running_process
 from tests.support.servers.word_models import write_model
 
-START_S = 60
 KEY = "smb_first"
 
 
@@ -39,7 +38,7 @@ def on_a_terminal(home: Path, **settings: str) -> Iterator[tuple[int, subprocess
     command = [sys.executable, "-m", SEMBLANCE, "serve"]
     process = subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=theirs, stderr=theirs)
     os.close(theirs)
-    timeout = threading.Timer(START_S, process.kill)
+    timeout = threading.Timer(START_S, process.kill)  # a hang ends
     timeout.start()
     try:
         yield ours, process
@@ -101,7 +100,7 @@ def test_an_address_of_every_interface_can_be_opened(tmp_path: Path, host: str) 
 
 def run(command: str, **environment: str) -> Any:
     ran = subprocess.run(
-        ["bash", "-c", command], env=os.environ | environment, capture_output=True, text=True, check=True, timeout=60
+        ["bash", "-c", command], env=os.environ | environment, capture_output=True, text=True, check=True
     )
     return json.loads(ran.stdout)
 

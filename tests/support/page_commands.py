@@ -1,13 +1,23 @@
-"""Shell commands in the blocks of code of the pages."""
+"""The blocks of code of the pages: their commands, and what they show."""
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import httpx2
+import pytest
 
 from semblance.service.cli.main import IndexVerbs, KeyVerbs, LazyGroup, OriginVerbs, PairsVerbs, SemblanceVerbs
+from tests.support.running_service import wait_for_url
 
 GROUPS: Mapping[str, type[LazyGroup]] = {
     "index": IndexVerbs,
@@ -16,7 +26,6 @@ GROUPS: Mapping[str, type[LazyGroup]] = {
     "pairs": PairsVerbs,
 }
 NO_COMMANDS = (  # how blocks begin that show a file, an output or a picture
-    "64 0.755",
     " text ─",
     "services:",
     "scrape_configs:",
@@ -24,13 +33,29 @@ NO_COMMANDS = (  # how blocks begin that show a file, an output or a picture
 )
 
 
+@dataclass(frozen=True)
+class Block:
+    """A block of code, and the JSON or text that follows as its output."""
+
+    language: str
+    code: str
+    shown: str
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    """All blocks of code of a page."""
+    pattern = r"^```(\w*)\n(.*?)^```(?:\n\n```(?:json|text)\n(.*?)^```)?"
+    for found in re.findall(pattern, page.read_text("utf-8"), re.MULTILINE | re.DOTALL):
+        yield Block(*found)
+
+
 def commands(page: Path) -> Iterator[str]:
     """All commands of a page, as they stand there."""
-    for language, block in re.findall(r"^```(\w*)\n(.*?)^```", page.read_text("utf-8"), re.MULTILINE | re.DOTALL):
-        if language == "console":
-            yield from re.findall(r"^\$ (.*)", block, re.MULTILINE)
-        elif language in ("", "bash") and not block.startswith(NO_COMMANDS):
-            yield from _split(block)
+    for block in blocks(page):
+        if block.language == "console":
+            yield from re.findall(r"^\$ (.*)", block.code, re.MULTILINE)
+        elif block.language in ("", "bash") and not block.code.startswith(NO_COMMANDS):
+            yield from commands_of(block.code)
 
 
 def settings_before(command: str) -> dict[str, str]:
@@ -66,8 +91,8 @@ def _settings(command: str) -> str:
     return match[0]
 
 
-def _split(block: str) -> Iterator[str]:
-    """Commands of a block: a quote, a backslash, a here document or a loop continues on the next line."""
+def commands_of(block: str) -> Iterator[str]:
+    """Commands of a block of shell: a quote, a backslash, a here document or a loop continues on the next line."""
     open_lines: list[str] = []
     for line in block.splitlines():
         open_lines.append(line if open_lines else re.sub(r"(^|\s+)# .*", "", line))
@@ -87,3 +112,48 @@ def _balanced(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def json_lines(text: str) -> list[Any]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def assert_shown(shown: Any, answer: Any) -> None:
+    """The example leaves fields out; what it does show is there, numbers to the digits shown."""
+    match shown:
+        case dict():
+            for key, value in shown.items():
+                assert_shown(value, answer[key])
+        case list():
+            assert len(shown) == len(answer)
+            for one, other in zip(shown, answer, strict=True):
+                assert_shown(one, other)
+        case float():
+            assert answer == pytest.approx(shown, abs=0.6 * 10 ** -len(str(shown).partition(".")[2]))
+        case _:
+            assert shown == answer
+
+
+@contextmanager
+def serving(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Iterator[str]:
+    """Run a command that serves, and return its address; at the end, SIGTERM must stop it with status 0."""
+    with TemporaryDirectory() as logs:
+        log = Path(logs) / "log"
+        with log.open("wb") as errors:
+            process = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=errors)
+        with process:
+            try:
+                yield wait_for_url(process, log)
+            finally:
+                process.terminate()
+        assert process.returncode == 0, log.read_text()
+
+
+def score_by_each(url: str) -> list[str]:
+    """Score a pair by each model of a service, and return the names of all."""
+    with httpx2.Client(base_url=url, timeout=120) as http:
+        names = [each["name"] for each in http.get("/models").json()["models"]]
+        for name in names:
+            body = {"pairs": [{"a": "a cat sleeps", "b": "the old cat"}], "model": name}
+            assert http.post("/similarity", json=body).status_code == 200
+    return names

@@ -1,0 +1,33 @@
+"""The installations of this folder, and a service of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.bare.installations import Installation, from_clone, from_wheels
+from tests.support.page_commands import serving
+
+INSTALLATIONS = {"clone": from_clone, "wheels": from_wheels}
+NAMES = [pytest.param(name, marks=pytest.mark.xdist_group(f"bare {name}")) for name in INSTALLATIONS]
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def installation(request: pytest.FixtureRequest) -> Installation:
+    return INSTALLATIONS[request.param]()
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The home of a user, which is also the working directory: empty, without a checkout."""
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
+def url(installation: Installation, home: Path) -> Iterator[str]:
+    """The address of a service with the sample, started as users start it."""
+    variables = {**installation.variables(home), "SEMBLANCE_PRECISION": "float32"}
+    with serving([*installation.serve, "--port", "0"], home, variables) as address:
+        yield address

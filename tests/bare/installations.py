@@ -1,0 +1,91 @@
+"""Environments without extras, made as users make them, and kept in build/environments."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock
+
+from tests.conftest import missing
+from tests.deploy.environments import digest_of, make_once
+from tests.support.project import PROJECT
+
+ENVIRONMENTS = PROJECT / "build" / "environments"
+CLIENT, ASSETS = PROJECT / "clients" / "python", PROJECT / "assets"
+IN_WHEELS = [
+    *(PROJECT / name for name in ("semblance/__init__.py", "models", "service", "pyproject.toml", "README.md")),
+    *(CLIENT / name for name in ("semblance_client", "pyproject.toml", "README.md")),
+    *(ASSETS / name for name in ("semblance_assets", "pyproject.toml", "README.md")),
+]
+NO_INDEX = "No matching distribution found"  # what pip says where it reaches none
+
+
+@dataclass(frozen=True)
+class Installation:
+    """An environment, and the command by which its users start a service with the sample."""
+
+    environment: Path
+    serve: tuple[str, ...]
+
+    def variables(self, home: Path) -> dict[str, str]:
+        """Environment variables of a user with this home: no setting of Semblance, its programs in the path."""
+        return {"PATH": f"{self.environment / 'bin'}:/usr/bin:/bin", "HOME": str(home), "OMP_NUM_THREADS": "1"}
+
+
+def from_clone() -> Installation:
+    """What `scripts/serve` installs."""
+    with _environment("bare") as folder:
+        _run(["scripts/install"], SEMBLANCE_VENV=str(folder))
+    return Installation(folder, ("env", f"SEMBLANCE_VENV={folder}", str(PROJECT / "scripts" / "serve")))
+
+
+def from_wheels() -> Installation:
+    """The wheels of `scripts/build`: what they need once, they themselves when a source changes."""
+    builder = from_clone().environment
+    with _environment("wheels") as folder:
+        make_once(folder, "wheels", digest_of([], IN_WHEELS), lambda: _install_wheels(folder, builder))
+    return Installation(folder, ("semblance", "serve", "--sample"))
+
+
+def _install_wheels(folder: Path, builder: Path) -> None:
+    wheels = folder / "dist"
+    _run(["scripts/build", str(wheels)], SEMBLANCE_VENV=str(builder))
+    if not (folder / "bin").exists():
+        _run([str(builder / "bin" / "python"), "-m", "venv", str(folder)])
+    pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--constraint", "constraints.txt"]
+    files = [str(wheel) for wheel in wheels.iterdir()]
+    _run([*pip, *files])
+    _run([*pip, "--no-deps", "--force-reinstall", *files])  # their version is that of the former ones
+
+
+@contextmanager
+def _environment(name: str) -> Iterator[Path]:
+    """The folder of an environment, for one process at a time; it is emptied when the requirements change."""
+    folder = ENVIRONMENTS / name
+    projects = [tomllib.loads((each / "pyproject.toml").read_text("utf-8")) for each in (PROJECT, CLIENT, ASSETS)]
+    required = [str(each["project"].get("dependencies")) for each in projects]
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder.with_suffix(".lock")):
+        wanted = digest_of(required, [PROJECT / "constraints.txt"])
+        make_once(folder, "requirements", wanted, lambda: _empty(folder))
+        yield folder
+
+
+def _empty(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.mkdir()
+
+
+def _run(command: list[str], **variables: str) -> None:
+    environment = os.environ | variables
+    ran = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False)
+    if NO_INDEX in ran.stderr:
+        missing("an index of packages that pip reaches")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
