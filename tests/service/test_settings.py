@@ -17,12 +17,25 @@ def test_the_command_line_takes_precedence_over_the_environment(monkeypatch: pyt
 
 
 @pytest.mark.parametrize(
-    ("key", "value"), [("SEMBLANCE_PORT", "many"), ("SEMBLANCE_CACHE", "disk"), ("SEMBLANCE_MAX_K", "0")]
+    ("key", "values"),
+    [
+        ("PORT", ["many"]),
+        ("CACHE", ["disk"]),
+        ("MAX_K", ["0"]),
+        (
+            "CORS_ORIGINS",
+            ["*", "https://a.example/", "a.example", "https://a.example/x", "null", "https://A.example", "ftp://a"],
+        ),
+        ("TRUSTED_PROXIES", ["*", "proxy.example.org", "10.0.0.1/8", "10.0.0.0:80"]),
+        ("ALLOWED_HOSTS", ["a.example:8000", "https://a.example", "[::1]", "a.example/x", "*.a.example"]),
+    ],
 )
-def test_an_error_names_the_variable(monkeypatch: pytest.MonkeyPatch, key: str, value: str) -> None:
-    monkeypatch.setenv(key, value)
-    with pytest.raises(SystemExit, match=key):
-        read_settings()
+def test_an_error_names_the_variable(monkeypatch: pytest.MonkeyPatch, key: str, values: list[str]) -> None:
+    valid = {"CORS_ORIGINS": "https://fine.example,", "TRUSTED_PROXIES": "10.0.0.7, 10.0.0.0/8,", "ALLOWED_HOSTS": "a,"}
+    for value in values:
+        monkeypatch.setenv(f"SEMBLANCE_{key}", valid.get(key, "") + value)
+        with pytest.raises(SystemExit, match=f"SEMBLANCE_{key}"):
+            read_settings()
 
 
 def test_the_redis_password_is_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,44 +102,20 @@ def test_list_limits_cannot_exceed_the_hard_limit(name: str) -> None:
         read_settings(**{name: 10_001})
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "example.org"])
-def test_a_public_address_needs_explicit_permission(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
-    with pytest.raises(SystemExit, match="SEMBLANCE_ALLOW_ANONYMOUS"):
-        read_settings(host=host)
+def test_only_a_public_address_needs_permission(monkeypatch: pytest.MonkeyPatch) -> None:
+    public = ("0.0.0.0", "::", "192.168.1.5", "example.org")
+    for host in public:
+        with pytest.raises(SystemExit, match="SEMBLANCE_ALLOW_ANONYMOUS"):
+            read_settings(host=host)
+    for host in ("127.0.0.1", "127.0.0.9", "::1", "localhost"):
+        assert read_settings(host=host).host == host
     monkeypatch.setenv("SEMBLANCE_ALLOW_ANONYMOUS", "1")
-    assert read_settings(host=host).host == host
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.9", "::1", "localhost"])
-def test_loopback_needs_no_permission(host: str) -> None:
-    assert read_settings(host=host).host == host
-
-
-@pytest.mark.parametrize(
-    "value", ["*", "https://a.example/", "a.example", "https://a.example/x", "null", "https://A.example", "ftp://a"]
-)
-def test_an_inexact_origin_is_refused(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
-    monkeypatch.setenv("SEMBLANCE_CORS_ORIGINS", f"https://fine.example,{value}")
-    with pytest.raises(SystemExit, match="SEMBLANCE_CORS_ORIGINS"):
-        read_settings()
-
-
-@pytest.mark.parametrize("value", ["*", "proxy.example.org", "10.0.0.1/8", "10.0.0.0:80"])
-def test_a_trusted_proxy_is_an_address_or_a_network(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
-    monkeypatch.setenv("SEMBLANCE_TRUSTED_PROXIES", f"10.0.0.7, 10.0.0.0/8,{value}")
-    with pytest.raises(SystemExit, match="SEMBLANCE_TRUSTED_PROXIES"):
-        read_settings()
+    assert [read_settings(host=host).host for host in public] == list(public)
 
 
 def test_origins_are_split_at_commas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEMBLANCE_CORS_ORIGINS", "https://a.example, http://localhost:3000,http://[::1]:5173,")
     assert read_settings().origins == ("https://a.example", "http://localhost:3000", "http://[::1]:5173")
-
-
-@pytest.mark.parametrize("value", ["a.example:8000", "https://a.example", "[::1]", "a.example/x", "*.a.example"])
-def test_an_allowed_host_has_no_scheme_or_port(value: str) -> None:
-    with pytest.raises(SystemExit, match="SEMBLANCE_ALLOWED_HOSTS"):
-        read_settings(allowed_hosts=f"fine.example,{value}")
 
 
 def test_only_loopback_without_keys_limits_hosts_by_default() -> None:

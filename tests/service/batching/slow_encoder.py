@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Sequence
 
@@ -74,9 +75,11 @@ def new_worker(
     return Worker(limits, Metrics(), idle_check_s, on_lost, threads, clock)
 
 
-async def model_busy(slow: SlowEncoder) -> None:
-    """Wait until the model is busy, so that later calls gather in the queue."""
+async def busy(worker: Worker, slow: SlowEncoder, text: str = "0") -> asyncio.Task[list[float]]:
+    """A request that keeps the model busy, so that later ones gather in the queue."""
+    running = asyncio.create_task(numbers(worker, slow, [text]))
     await eventually(slow.entered.is_set)
+    return running
 
 
 async def queued(worker: Worker, texts: int, *, bulk: int = 0) -> None:

@@ -14,7 +14,7 @@ from semblance.service.batching.policy import Limits
 from semblance.service.batching.worker import Worker
 from semblance.service.errors import Overloaded
 from semblance.service.observability.stages import Stage, start_stages
-from tests.service.batching.slow_encoder import ROOMY, SlowEncoder, model_busy, new_worker, numbers, queued
+from tests.service.batching.slow_encoder import ROOMY, SlowEncoder, busy, new_worker, numbers, queued
 from tests.support.fake_clock import FakeClock
 from tests.support.waiting import eventually
 
@@ -42,8 +42,7 @@ def ran(slow: SlowEncoder) -> Counter[str]:
 
 async def test_a_queued_or_running_text_is_not_encoded_again(worker: Worker) -> None:
     slow = SlowEncoder()
-    first = asyncio.create_task(numbers(worker, slow, ["1"]))
-    await model_busy(slow)
+    first = await busy(worker, slow, "1")
     calls = [["1"], ["2", "1", "2"], ["3", "2"], ["2"]]
     tasks = [asyncio.create_task(numbers(worker, slow, texts)) for texts in calls]
     await queued(worker, 2)
@@ -63,8 +62,7 @@ async def test_an_answered_text_is_encoded_again(worker: Worker) -> None:
 @pytest.mark.parametrize("leaves", ["first", "second"])
 async def test_a_cancelled_request_takes_nothing_from_another(worker: Worker, leaves: str) -> None:
     slow = SlowEncoder()
-    running = asyncio.create_task(numbers(worker, slow, ["1"]))
-    await model_busy(slow)
+    running = await busy(worker, slow, "1")
     first = asyncio.create_task(numbers(worker, slow, ["2", "3"]))
     await queued(worker, 2)
     second = asyncio.create_task(numbers(worker, slow, ["3", "4", "1"]))
@@ -81,8 +79,7 @@ async def test_a_cancelled_request_takes_nothing_from_another(worker: Worker, le
 
 async def test_the_request_that_started_a_batch_may_be_cancelled(worker: Worker) -> None:
     slow = SlowEncoder()
-    first = asyncio.create_task(numbers(worker, slow, ["1"]))
-    await model_busy(slow)
+    first = await busy(worker, slow, "1")
     second = asyncio.create_task(numbers(worker, slow, ["1"]))
     await eventually(lambda: positions(worker, "1") == 2)
     first.cancel()
@@ -102,7 +99,7 @@ async def test_a_request_joining_a_batch_records_only_its_time(worker: Worker, c
         return stages
 
     first = asyncio.create_task(stages_of("1"))
-    await model_busy(slow)
+    await eventually(slow.entered.is_set)
     clock.now = 3.0
     second, waiting = asyncio.create_task(stages_of("1")), asyncio.create_task(stages_of("2"))
     await eventually(lambda: positions(worker, "1") == 2)
@@ -117,8 +114,7 @@ async def test_a_request_joining_a_batch_records_only_its_time(worker: Worker, c
 
 async def test_a_shared_text_is_queued_once_at_its_highest_urgency() -> None:
     worker, slow = new_worker(Limits(1, 10, 4)), SlowEncoder()
-    running = asyncio.create_task(numbers(worker, slow, ["0"]))
-    await model_busy(slow)
+    running = await busy(worker, slow)
     bulk = asyncio.create_task(numbers(worker, slow, ["6", "7", "8"], bulk=True))
     await queued(worker, 0, bulk=3)
     full = asyncio.create_task(numbers(worker, slow, ["1", "2", "3"]))
@@ -142,8 +138,7 @@ async def test_a_shared_text_is_queued_once_at_its_highest_urgency() -> None:
 
 async def test_a_shared_text_runs_for_the_caller_who_waits_less(worker: Worker, clock: FakeClock) -> None:
     slow = SlowEncoder()
-    running = asyncio.create_task(numbers(worker, slow, ["0"]))
-    await model_busy(slow)
+    running = await busy(worker, slow)
     flood = asyncio.create_task(numbers(worker, slow, [str(n) for n in range(10, 50)], caller="flood"))
     await queued(worker, 40)
     clock.now += 0.1  # the flood's text is due earlier

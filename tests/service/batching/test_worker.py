@@ -22,7 +22,7 @@ from tests.service.batching.slow_encoder import (
     ROOMY,
     Panic,
     SlowEncoder,
-    model_busy,
+    busy,
     new_worker,
     numbers,
     queued,
@@ -50,8 +50,7 @@ async def test_many_callers_each_get_their_own_answers_in_order(worker: Worker) 
 @pytest.mark.parametrize(("text", "error"), [("bad", "a bad text"), ("panic", "a library panicked")])
 async def test_a_failing_text_fails_only_its_callers(worker: Worker, text: str, error: str) -> None:
     slow = SlowEncoder()
-    first = asyncio.create_task(numbers(worker, slow, ["0"]))  # keeps the model busy while the others gather
-    await model_busy(slow)
+    first = await busy(worker, slow)
     calls = [["1", "2"], [text], ["3"], ["4", text], ["5"]]
     tasks = [asyncio.create_task(numbers(worker, slow, texts)) for texts in calls]
     await queued(worker, 6)  # the failing text is queued once
@@ -70,8 +69,7 @@ async def test_a_failed_thread_answers_every_caller_and_is_reported() -> None:
 
     lost = threading.Event()
     worker, slow = Worker(ROOMY, Panicking(), NEVER_S, on_lost=lost.set), SlowEncoder()
-    first = asyncio.create_task(numbers(worker, slow, ["1"]))
-    await model_busy(slow)
+    first = await busy(worker, slow, "1")
     waiting = asyncio.create_task(numbers(worker, slow, ["2"]))
     await queued(worker, 1)
     slow.permits.release(10)
@@ -103,8 +101,7 @@ async def test_a_batch_too_large_for_memory_is_split(worker: Worker) -> None:
 async def test_a_lost_device_answers_every_caller_and_is_reported() -> None:
     lost = threading.Event()
     worker, slow = new_worker(on_lost=lost.set), SlowEncoder()
-    tasks = [asyncio.create_task(numbers(worker, slow, ["1"]))]
-    await model_busy(slow)
+    tasks = [await busy(worker, slow, "1")]
     tasks += [asyncio.create_task(numbers(worker, slow, [text])) for text in ("lost", "2")]
     tasks += [asyncio.create_task(numbers(worker, slow, [str(n) for n in range(10, 19)]))]
     await queued(worker, 11)
@@ -118,8 +115,7 @@ async def test_a_lost_device_answers_every_caller_and_is_reported() -> None:
 
 async def test_small_requests_overtake_large_ones_and_background_work_runs_last(worker: Worker) -> None:
     slow = SlowEncoder()
-    first = asyncio.create_task(numbers(worker, slow, ["0"]))
-    await model_busy(slow)
+    first = await busy(worker, slow)
     bulk = asyncio.create_task(numbers(worker, slow, [str(n) for n in range(200, 208)], bulk=True))
     large = asyncio.create_task(numbers(worker, slow, [str(n) for n in range(1000, 1100)]))
     await queued(worker, 100, bulk=8)
@@ -136,7 +132,7 @@ async def test_small_requests_overtake_large_ones_and_background_work_runs_last(
 async def test_another_caller_overtakes_a_backlog_that_is_due_earlier(worker: Worker) -> None:
     slow = SlowEncoder()
     flood = [asyncio.create_task(numbers(worker, slow, [str(n)], caller="flood")) for n in range(100)]
-    await model_busy(slow)
+    await eventually(slow.entered.is_set)
     await eventually(lambda: worker._queue._turns.tokens["interactive"] >= 96)
     small = asyncio.create_task(numbers(worker, slow, ["1000", "1001"], caller="small"))
     await eventually(lambda: worker._queue._turns.interactive_tokens.get("small", 0) == 2)
@@ -149,8 +145,7 @@ async def test_another_caller_overtakes_a_backlog_that_is_due_earlier(worker: Wo
 
 async def test_a_full_queue_has_room_for_another_caller() -> None:
     worker, slow = new_worker(Limits(4, 10, 20)), SlowEncoder()
-    running = asyncio.create_task(numbers(worker, slow, ["99"]))
-    await model_busy(slow)
+    running = await busy(worker, slow, "99")
     flood = [[str(10 * n + i) for i in range(5)] for n in range(10, 15)]
     tasks = [asyncio.create_task(numbers(worker, slow, texts, caller="flood")) for texts in flood]
     await queued(worker, 20)
@@ -173,8 +168,7 @@ async def test_excess_load_is_refused_with_a_retry_time() -> None:
     worker, slow = new_worker(Limits(batch_tokens=4, request_tokens=10, queued_tokens=15)), SlowEncoder()
     with pytest.raises(TooManyTokens, match="limit of 10"):
         await numbers(worker, slow, [str(n) for n in range(11)])
-    running = asyncio.create_task(numbers(worker, slow, ["99"]))
-    await model_busy(slow)
+    running = await busy(worker, slow, "99")
     waiting = asyncio.create_task(numbers(worker, slow, [str(n) for n in range(10)]))
     background = asyncio.create_task(numbers(worker, slow, [str(n) for n in range(100, 130)], bulk=True))
     await queued(worker, 10, bulk=30)
@@ -194,8 +188,7 @@ async def test_excess_load_is_refused_with_a_retry_time() -> None:
 
 async def test_a_burst_does_not_exceed_the_queue_limit() -> None:
     worker, slow = new_worker(Limits(4, 10, 20)), SlowEncoder()
-    running = asyncio.create_task(numbers(worker, slow, ["0"]))
-    await model_busy(slow)
+    running = await busy(worker, slow)
     burst = [asyncio.create_task(numbers(worker, slow, [f"{n}1", f"{n}2"])) for n in range(1, 51)]
     await eventually(lambda: sum(each.done() for each in burst) == 40)
     slow.permits.release(1000)
@@ -236,8 +229,7 @@ async def test_cancelled_calls_do_not_start_an_early_idle_check(worker: Worker) 
     slow.permits.release(1)
     await worker.watch(slow)
     slow.entered.clear()
-    first = asyncio.create_task(numbers(worker, slow, ["2"]))
-    await model_busy(slow)
+    first = await busy(worker, slow, "2")
     leaving = asyncio.create_task(numbers(worker, slow, ["3"]))
     await queued(worker, 1)
     leaving.cancel()
@@ -253,8 +245,7 @@ async def test_cancelled_calls_do_not_start_an_early_idle_check(worker: Worker) 
 
 async def test_stopping_answers_every_caller(worker: Worker) -> None:
     slow = SlowEncoder()
-    running = asyncio.create_task(numbers(worker, slow, ["1"]))
-    await model_busy(slow)
+    running = await busy(worker, slow, "1")
     waiting = asyncio.create_task(numbers(worker, slow, ["2"]))
     await queued(worker, 1)
     stopping = asyncio.create_task(asyncio.to_thread(worker.stop))

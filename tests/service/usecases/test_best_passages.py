@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,18 @@ def write(store: InterruptedStore, encoder: Transformer, **texts: str) -> None:
     store.upsert(store.collection("c"), [Write(Document(doc_id, text, {}), embedded) for doc_id, text in texts.items()])
 
 
+@asynccontextmanager
+async def open_best_passages(
+    store: InterruptedStore, encoder: Transformer, folder: Path
+) -> AsyncIterator[BestPassages]:
+    """The use case on a collection of two documents."""
+    async with open_search(store, encoder, folder) as (_, local, texts):
+        store.create("c", settings(encoder))
+        write(store, encoder, d="a cat and a cat", e="a dog")
+        await local.refresh_index("c")
+        yield BestPassages(Collections(LazyModels(read_served("minilm"), lambda *_: encoder, 30), local), local, texts)
+
+
 def at_read(store: InterruptedStore, number: int, interrupt: Callable[[], None]) -> None:
     """Interrupt the store before its n-th read from now."""
 
@@ -46,13 +59,7 @@ def at_read(store: InterruptedStore, number: int, interrupt: Callable[[], None])
 async def test_a_text_never_has_the_terms_of_another(
     store: InterruptedStore, minilm: Transformer, tmp_path: Path, number: int
 ) -> None:
-    async with open_search(store, minilm, tmp_path) as (_, local, texts):
-        best_passages = BestPassages(
-            Collections(LazyModels(read_served("minilm"), lambda *_: minilm, 30), local), local, texts
-        )
-        store.create("c", settings(minilm))
-        write(store, minilm, d="a cat and a cat", e="a dog")
-        await local.refresh_index("c")
+    async with open_best_passages(store, minilm, tmp_path) as best_passages:
         at_read(store, number, lambda: write(store, minilm, d="a parrot and a cat, a cat and a cat"))
         found = await best_passages(QUERY)
         assert [each.id for each in found.passages] == ["d", "e"]
@@ -69,13 +76,7 @@ async def test_a_text_never_has_the_terms_of_another(
 async def test_documents_rewritten_on_every_attempt_are_a_conflict(
     store: InterruptedStore, minilm: Transformer, tmp_path: Path
 ) -> None:
-    async with open_search(store, minilm, tmp_path) as (_, local, texts):
-        best_passages = BestPassages(
-            Collections(LazyModels(read_served("minilm"), lambda *_: minilm, 30), local), local, texts
-        )
-        store.create("c", settings(minilm))
-        write(store, minilm, d="a cat", e="a dog")
-        await local.refresh_index("c")
+    async with open_best_passages(store, minilm, tmp_path) as best_passages:
         written = 0
 
         def rewrite() -> None:
