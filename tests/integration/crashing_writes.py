@@ -42,10 +42,7 @@ SCRIPT: tuple[tuple[str, State | None], ...] = (
     ("upsert", {"b": 5, "c": 3, "d": 4, "a": 6}),
     ("save", None),
     ("upsert", {"b": 7, "c": 8, "d": 9, "a": 10}),
-    (
-        "upsert",
-        {"b": 11, "c": 12, "d": 13, "a": 14},
-    ),  # now the index has many dead rows, and is rebuilt in the background
+    ("upsert", {"b": 11, "c": 12, "d": 13, "a": 14}),  # so many rows are dead now that the index is rebuilt
     ("delete b", {"c": 12, "d": 13, "a": 14}),
     ("rebuild", None),
     ("upsert", {"c": 12, "d": 13, "a": 15}),
@@ -143,10 +140,8 @@ def check_files(home: Path, done: Path) -> None:
         assert stored in allowed, f"{stored} after {lines} lines"
         assert all(document.metadata == {"n": stored[document.id]} for document in documents)
         _, index = await local.current("c", None)
-        for seed in range(18):
-            assert_close(
-                index.search(unit_vector(seed, DIM)[None], 10, None)[1][0], exhaustive(stored, unit_vector(seed, DIM))
-            )
+        for query in (unit_vector(seed, DIM) for seed in range(18)):
+            assert_close(index.search(query[None], 10, None)[1][0], exhaustive(stored, query))
         await perform(local, "upsert", stored, {**stored, "next": 99})
         _, index = await local.current("c", None)  # a rebuild may have replaced it
         assert index.search(unit_vector(99, DIM)[None], 1, None)[1][0][0].id == "next"
@@ -154,11 +149,8 @@ def check_files(home: Path, done: Path) -> None:
 
     asyncio.run(use())
     store = SqlDocumentStore(sqlite_engine(home / "documents.sqlite"))
-    faults = [
-        *store.integrity_errors(),
-        *(fault for each in verify(store, IndexFolder(home / "indexes")) for fault in each.faults),
-    ]
-    assert not faults, faults
+    damaged = [each for each in verify(store, IndexFolder(home / "indexes")) if each.faults]
+    assert not [*store.integrity_errors(), *damaged]
     store.close()
 
 

@@ -16,7 +16,7 @@ from tests.integration.conftest import require_no_internal_errors
 from tests.support.project import PROJECT
 from tests.support.running_service import running_process
 
-pytestmark = [pytest.mark.timed, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 
 KEY = "smb_clients"
 QUEUED_TOKENS = 10_000  # tests/clients/programs/task.py fills the queue
@@ -26,12 +26,7 @@ PAGE = (PROJECT / "docs" / "integrations.md").read_text("utf-8")
 SNIPPETS = re.findall(
     r"^## (.+)\n(?:(?!## ).*\n)*?```python\n((?:.*\n)*?)```\n\n```text\n((?:.*\n)*?)```", PAGE, re.MULTILINE
 )
-ENVIRONMENTS = {
-    "Cohere": "cohere",
-    "Haystack": "cohere",
-    "LangChain": "langchain",
-    "LlamaIndex": "langchain",
-}
+ENVIRONMENTS = {"Cohere": "cohere", "Haystack": "cohere", "LangChain": "langchain", "LlamaIndex": "langchain"}
 QUIET = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "HAYSTACK_TELEMETRY_ENABLED": "False", "DO_NOT_TRACK": "1"}
 
 
@@ -51,17 +46,8 @@ def url() -> Iterator[str]:
 
 @pytest.mark.parametrize("environment", PINS)
 def test_clients_work_unchanged(url: str, environment: str) -> None:
-    options = [
-        "-c",
-        os.devnull,
-        "--rootdir",
-        str(PROJECT),
-        "--confcutdir",
-        "tests/clients/programs",
-        "-p",
-        "no:cacheprovider",
-    ]
-    ran = run(environment, url, "-m", "pytest", "-q", *options, f"tests/clients/programs/{environment}")
+    options = f"-q -c {os.devnull} --rootdir {PROJECT} --confcutdir tests/clients/programs -p no:cacheprovider"
+    ran = run(environment, url, "-m", "pytest", *options.split(), f"tests/clients/programs/{environment}")
     assert ran.returncode == 0, f"{ran.stdout}{ran.stderr}"
     summary = re.search(r"^\d+ passed(, \d+ warnings?)? in .*", ran.stdout, re.MULTILINE)
     assert summary, ran.stdout

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx2
@@ -16,13 +16,10 @@ TEAMS = ["hr", "it", "sales"]
 @pytest.fixture
 def api(http: httpx2.Client) -> Api:
     api = Api(http)
-    http.delete("/collections/tickets")
     api.collection("tickets")
     long = "A sentence that fills the page. " * 100
-    for_all = [
-        {"id": f"t{i:02}", "text": long, "metadata": {"team": TEAMS[i % 3], "n": (7 * i) % 20}} for i in range(20)
-    ]
-    api.store("tickets", *for_all)
+    metadata = [{"team": TEAMS[i % 3], "n": (7 * i) % 20} for i in range(20)]
+    api.store("tickets", *({"id": f"t{i:02}", "text": long, "metadata": each} for i, each in enumerate(metadata)))
     return api
 
 
@@ -103,21 +100,32 @@ def test_concurrent_changes_of_one_document_are_all_kept(api: Api) -> None:
         while (answer := api.http.patch("/collections/tickets/documents", json=body)).status_code != 200:
             assert answer.json()["code"] == "write_conflict"
 
-    threads = [threading.Thread(target=change, args=(i,)) for i in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(change, range(6)))
     metadata = api.http.get("/collections/tickets/documents/t05").json()["metadata"]
     assert {f"field {i}": i for i in range(6)}.items() <= metadata.items()
 
 
 def test_a_conditional_change_needs_an_unchanged_document(api: Api) -> None:
-    before = api.http.get("/collections/tickets/documents/t00").json()["version"]
-    change = {"documents": [{"id": "t00", "metadata": {"a": 1}, "if_version": before}]}
-    assert api.http.patch("/collections/tickets/documents", json=change).status_code == 200
-    again = api.http.patch("/collections/tickets/documents", json=change)
-    assert (again.status_code, again.json()["code"]) == (409, "document_changed")
+    address = "/collections/tickets/documents"
+    first = api.http.get(f"{address}/t00").json()["version"]
+    api.store("tickets", {"id": "t00", "text": "Two.", "if_version": first})
+    changes = {"id": "t00", "metadata": {"a": 1}, "if_version": first}
+    for refused in (
+        api.http.post(address, json={"documents": [{"id": "t00", "text": "Three.", "if_version": first}]}),
+        api.http.patch(address, json={"documents": [changes]}),
+        api.http.delete(f"{address}/t00", params={"if_version": first}),
+    ):
+        assert (refused.status_code, refused.json()["code"]) == (409, "document_changed")
+    bad = api.http.delete(f"{address}/t00", params={"if_version": "1"})
+    assert (bad.status_code, bad.json()["code"]) == (422, "bad_version")
+    now = api.http.get(f"{address}/t00").json()
+    assert now["text"] == "Two."
+    changed = api.http.patch(address, json={"documents": [changes | {"if_version": now["version"]}]})
+    assert changed.status_code == 200
+    found = api.ok("/search", {"query": "two", "collection": "tickets"})["version"]
+    assert found == changed.json()["version"], "the version of a search serves as well"
+    assert api.http.delete(f"{address}/t00", params={"if_version": found}).status_code == 200
 
 
 LARGE = {"id": "t00", "metadata": {"large": "x" * 65_520}}

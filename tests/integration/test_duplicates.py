@@ -29,10 +29,8 @@ def test_json_groups_link_members_to_neighbors_above_the_threshold(api: Api, url
     fill(api, "twins")
     ran = semblance("duplicates", "twins", "--threshold", "0.8", "--json", "--explain", "--url", url)
     groups = [json.loads(line)["documents"] for line in ran.stdout.splitlines()]
-    assert sorted(sorted(each["id"] for each in group) for group in groups) == [
-        ["cat-1", "cat-2", "cat-3"],
-        ["tax", "tax-again"],
-    ]
+    ids = sorted(sorted(each["id"] for each in group) for group in groups)
+    assert ids == [["cat-1", "cat-2", "cat-3"], ["tax", "tax-again"]]
     for group in groups:
         first, *others = group
         assert (first["like"], first["score"]) == (None, None)
@@ -104,9 +102,7 @@ def test_pages_have_the_groups_of_the_lines(api: Api) -> None:
     found, done = lines_of(api, min_score=0.8, explain=True)
     page = api.ok("/collections/twins/duplicates", {"min_score": 0.8, "explain": True})
     assert (page["groups"], page["checked"], page["cursor"]) == (found["groups"], 6, None)
-    assert {key: page[key] for key in ("model", "space", "measure")} == {
-        key: done[key] for key in ("model", "space", "measure")
-    }
+    assert all(page[key] == done[key] for key in ("model", "space", "measure"))
     first = api.ok("/collections/twins/duplicates", {"min_score": 0.8, "limit": 2})
     rest = api.ok("/collections/twins/duplicates", {"min_score": 0.8, "limit": 9, "cursor": first["cursor"]})
     assert [len(first["groups"]), len(rest["groups"]), rest["checked"]] == [1, 1, 4]
@@ -116,16 +112,13 @@ def test_duplicates_are_found_among_documents_that_match(api: Api) -> None:
     fill(api, "twins")
     api.store("twins", {"id": "cat-2", "text": TEXTS["cat-2"], "metadata": {"lang": "en"}})
     found, _ = lines_of(api, min_score=0.8, filter={"not": {"lang": "en"}})
-    assert [[each["id"] for each in group["documents"]] for group in found["groups"]] == [
-        ["cat-1", "cat-3"],
-        ["tax", "tax-again"],
-    ]
+    ids = [[each["id"] for each in group["documents"]] for group in found["groups"]]
+    assert ids == [["cat-1", "cat-3"], ["tax", "tax-again"]]
     [empty] = lines_of(api, min_score=0.8, filter={"lang": "fr"})
     assert (empty["done"], empty["groups"]) == (True, 0)
 
 
 def test_a_long_document_is_no_duplicate_of_its_part(api: Api) -> None:
-    api.http.delete("/collections/twins")
     api.collection("twins")
     harbor, bread = "No ship leaves the foggy harbor today. " * 30, "Bakers bake their bread late at night. " * 30
     api.store("twins", {"id": "a", "text": harbor + bread}, {"id": "b", "text": harbor + bread + "End."})

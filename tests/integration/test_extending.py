@@ -33,23 +33,13 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(copy: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *command], cwd=copy, capture_output=True, text=True, check=False, timeout=240
-    )
+def run_tests(copy: Path, selected: str, *paths: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", "-q", "-k", selected, *paths]
+    return subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
 
 
 def test_the_new_measure_passes_the_contracts_and_its_doctest(copy: Path) -> None:
-    ran = run(
-        copy,
-        "-m",
-        "pytest",
-        "-q",
-        "-k",
-        "best_link",
-        "tests/contracts/test_similarities.py",
-        "semblance/models/similarities",
-    )
+    ran = run_tests(copy, "best_link", "tests/contracts/test_similarities.py", "semblance/models/similarities")
     assert ran.returncode == 0, ran.stdout[-3000:]
     passed = re.search(r"(\d+) passed", ran.stdout)
     assert passed is not None
@@ -62,9 +52,7 @@ def test_a_wrong_measure_fails_the_contracts(copy: Path) -> None:
     right = file.read_text("utf-8")
     try:
         file.write_text(right.replace("parts[best] = cosines[best]", "parts[best] = cosines[best] + 0.01"), "utf-8")
-        ran = run(
-            copy, "-m", "pytest", "-q", "-k", "best_link and sum_to_the_score", "tests/contracts/test_similarities.py"
-        )
+        ran = run_tests(copy, "best_link and sum_to_the_score", "tests/contracts/test_similarities.py")
         assert ran.returncode == 1
         assert "test_links_special_and_omitted_sum_to_the_score[best_link]" in ran.stdout
     finally:
@@ -72,7 +60,7 @@ def test_a_wrong_measure_fails_the_contracts(copy: Path) -> None:
 
 
 def test_every_route_offers_the_new_measure(copy: Path) -> None:
-    with running_service(copy, sample="1") as url, httpx2.Client(base_url=url, timeout=60) as http:
+    with running_service(copy, sample="1") as url, httpx2.Client(base_url=url, timeout=120) as http:
         assert "best_link" in {measure["name"] for measure in http.get("/models").json()["measures"]}
         pair = {"a": "A cat sleeps.", "b": "The cat naps."}
         scored = http.post("/similarity", json={"pairs": [pair], "measure": "best_link", "explain": True}).json()
