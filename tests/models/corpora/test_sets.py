@@ -23,6 +23,8 @@ from semblance.models.files.tables import read_tsv
 from tests.support.random_tweets import write_archive
 
 PLAN = CorpusPlan(TWEET_BENCHMARKS, TWEET_PAIRS, Sizes(queries=20))
+UNRANKED = replace(PLAN, sizes=Sizes(queries=0))
+SMALLEST = CorpusPlan(TWEET_BENCHMARKS[:1], TWEET_PAIRS, Sizes(queries=9, positives=1, negatives=1))
 
 
 def draw_sets(
@@ -59,7 +61,7 @@ SMALL = [FIRST, REPLY, AGAIN, SECOND, LOST, ECHO, QUOTE, LEFT, RIGHT]
 
 
 def test_pairs_of_a_small_hand_made_archive(tmp_path: Path) -> None:
-    counts = draw_sets([*SMALL, FIRST, QUOTE], tmp_path / "out", replace(PLAN, sizes=Sizes(queries=0)))
+    counts = draw_sets([*SMALL, FIRST, QUOTE], tmp_path / "out", UNRANKED)
     assert counts.links == {"quotes": 3, "replies": 4}
     assert counts.queries == dict.fromkeys(("dq", "cq", "dr", "cr"), 0)
     assert not list((tmp_path / "out" / "ranking").iterdir())
@@ -81,8 +83,7 @@ def test_pairs_of_a_small_hand_made_archive(tmp_path: Path) -> None:
 
 
 def test_rankings_of_a_small_hand_made_archive(tmp_path: Path) -> None:
-    plan = replace(PLAN, benchmarks=TWEET_BENCHMARKS[:1], sizes=Sizes(queries=9, positives=1, negatives=1))
-    counts = draw_sets([QUOTE, LEFT, REPLY, FIRST], tmp_path / "out", plan)
+    counts = draw_sets([QUOTE, LEFT, REPLY, FIRST], tmp_path / "out", SMALLEST)
     queries = {
         row["query_id"]: dict(zip(row["candidate_ids"], row["relevance"], strict=True))
         for row in rankings(tmp_path / "out", "dq")
@@ -94,9 +95,10 @@ def test_rankings_of_a_small_hand_made_archive(tmp_path: Path) -> None:
 
 
 def test_benchmark_texts_are_held_out_under_any_id(tmp_path: Path) -> None:
-    plan = replace(PLAN, benchmarks=TWEET_BENCHMARKS[:1], sizes=Sizes(queries=9, positives=1, negatives=1))
     repeated = Tweet("30", LEFT.text, reply_to="31")
-    counts = draw_sets([QUOTE, LEFT, repeated, Tweet("31", "answered by what was said before")], tmp_path / "out", plan)
+    counts = draw_sets(
+        [QUOTE, LEFT, repeated, Tweet("31", "answered by what was said before")], tmp_path / "out", SMALLEST
+    )
     assert counts.queries["dq"] == 2
     assert counts.links["replies"] == 1
     assert counts.pairs["replies"] == 0
@@ -104,14 +106,13 @@ def test_benchmark_texts_are_held_out_under_any_id(tmp_path: Path) -> None:
 
 def test_held_out_tweets_are_held_out_with_any_text(tmp_path: Path) -> None:
     """Tweet 20 is truncated where it is quoted, and complete where it is answered."""
-    plan = replace(PLAN, benchmarks=TWEET_BENCHMARKS[:1], sizes=Sizes(queries=9, positives=1, negatives=1))
     whole = Tweet("20", "it was said elsewhere, not here, in many more words")
     answer = Tweet("40", "an answer to what was said elsewhere", reply_to="20")
     free = Tweet("41", "an answer to what answers, far from it", reply_to="40")
-    draw_sets([QUOTE, LEFT, whole, answer, free], tmp_path / "out", plan)
+    draw_sets([QUOTE, LEFT, whole, answer, free], tmp_path / "out", SMALLEST)
     assert [row[2:] for row in pairs(tmp_path / "out", "replies")] == [("40", "41")]
     answered = Tweet("50", "somebody asks a question of them all")
-    counts = draw_sets([QUOTE, LEFT, answered, replace(whole, reply_to="50")], tmp_path / "other", plan)
+    counts = draw_sets([QUOTE, LEFT, answered, replace(whole, reply_to="50")], tmp_path / "other", SMALLEST)
     assert (counts.links["replies"], counts.pairs["replies"]) == (1, 0)
 
 
@@ -119,7 +120,7 @@ def test_longest_copy_of_a_tweet_is_used(tmp_path: Path) -> None:
     long = replace(SECOND, text="another reply to the first tweet, with an end")
     quoted = replace(QUOTE, quoted=QuotedTweet("20", "it was said elsewhere, not here, with an end"))
     for name, order in (("out", [FIRST, SECOND, long, QUOTE, quoted]), ("other", [long, SECOND, FIRST, quoted, QUOTE])):
-        draw_sets(order, tmp_path / name, replace(PLAN, sizes=Sizes(queries=0)))
+        draw_sets(order, tmp_path / name, UNRANKED)
         assert [row[1] for row in pairs(tmp_path / name, "replies")] == [long.text]
         assert [row[0] for row in pairs(tmp_path / name, "quotes")] == ["it was said elsewhere, not here, with an end"]
 
@@ -142,8 +143,7 @@ def test_repeated_texts_of_a_conversation_count_once(tmp_path: Path) -> None:
 def test_tweets_with_the_same_text_give_one_query(tmp_path: Path) -> None:
     quoted = [QuotedTweet(str(n), "the same words, sent by two robots") for n in range(2)]
     tweets = [Tweet(f"r{n}", f"quote number {n} of a robot's words", quoted=each) for n, each in enumerate(quoted)]
-    plan = replace(PLAN, benchmarks=TWEET_BENCHMARKS[:1], sizes=Sizes(queries=9, positives=1, negatives=1))
-    counts = draw_sets([*tweets, QUOTE, LEFT], tmp_path / "out", plan)
+    counts = draw_sets([*tweets, QUOTE, LEFT], tmp_path / "out", SMALLEST)
     queries = [row["query"] for row in rankings(tmp_path / "out", "dq")]
     assert counts.queries["dq"] == len(queries) == len(set(queries)) == 3
 
@@ -153,10 +153,8 @@ def test_negatives_differ_from_all_texts_of_the_conversation(tmp_path: Path) -> 
     tweets = []
     for n in range(60):
         quoted = QuotedTweet(f"q{n}", f"quoted tweet number {n} of these sixty")
-        for i, text in enumerate(
-            ("what everybody says of this one", "the other thing that all say", f"said only of number {n}")
-        ):
-            tweets.append(Tweet(f"{n}-{i}", text, quoted=quoted))
+        texts = ("what everybody says of this one", "the other thing that all say", f"said only of number {n}")
+        tweets += [Tweet(f"{n}-{i}", text, quoted=quoted) for i, text in enumerate(texts)]
     plan = replace(PLAN, benchmarks=TWEET_BENCHMARKS[:2], sizes=Sizes(queries=60, positives=1, negatives=3))
     draw_sets(tweets, tmp_path / "out", plan)
     for name in ("dq", "cq"):
@@ -206,13 +204,9 @@ def out(tweets: list[Tweet], tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
-    ("name", "relation"), [("dq", "quotes"), ("cq", "quotes"), ("dr", "replies"), ("cr", "replies")]
-)
-def test_rankings_have_five_positives_and_25_negatives(
-    tweets: list[Tweet], out: Path, name: str, relation: str
-) -> None:
-    parent = Links(tweets).of[relation]
+@pytest.mark.parametrize("name", ["dq", "cq", "dr", "cr"])
+def test_rankings_have_five_positives_and_25_negatives(tweets: list[Tweet], out: Path, name: str) -> None:
+    parent = Links(tweets).of["quotes" if name.endswith("q") else "replies"]
     rows = rankings(out, name)
     assert len({row["query"] for row in rows}) == len(rows) <= 20
     for row in rows:
@@ -246,7 +240,7 @@ def test_pairs_are_distinct_links_that_no_benchmark_uses(tweets: list[Tweet], ou
 
 
 def test_only_duplicates_and_held_out_links_are_left_out(tweets: list[Tweet], tmp_path: Path) -> None:
-    draw_sets(tweets, tmp_path / "all", replace(PLAN, sizes=Sizes(queries=0)))
+    draw_sets(tweets, tmp_path / "all", UNRANKED)
     links = Links(tweets)
     for relation, parent in links.of.items():
         texts_of: defaultdict[str, set[str]] = defaultdict(set)
@@ -254,9 +248,8 @@ def test_only_duplicates_and_held_out_links_are_left_out(tweets: list[Tweet], tm
             texts_of[a].add(links.text[b])
         how_often = Counter(text for texts in texts_of.values() for text in texts)
         anchors = Counter(links.text[a] for a in texts_of)
-        alone = {
-            a for a, texts in texts_of.items() if all(how_often[t] == 1 for t in texts) and anchors[links.text[a]] == 1
-        }
+        once = {a for a, texts in texts_of.items() if all(how_often[text] == 1 for text in texts)}
+        alone = {a for a in once if anchors[links.text[a]] == 1}
         assert len(alone) > 100
         assert {row[2] for row in pairs(tmp_path / "all", relation)} >= alone
         siblings = {parent[row[2]] for row in pairs(tmp_path / "all", f"co_{relation}")}
