@@ -47,25 +47,12 @@ def test_errors_are_the_mean_gaps_of_equal_bins(data: st.DataObject) -> None:
 
 
 def test_parts_have_bins_of_their_own() -> None:
-    random = np.random.default_rng(2)
-    probabilities, parts = random.uniform(0.3, 0.7, size=4_000), np.arange(4_000) % 2
-    truth = probabilities + np.where(parts == 0, 0.2, -0.2)  # two maps that are off by opposite amounts
-    matches = random.uniform(size=4_000) < truth
-    assert calibration_error(probabilities, matches) < 0.05
-    assert calibration_error(probabilities, matches, parts) == pytest.approx(0.2, abs=0.03)
+    probabilities, matches = drawn(400)
+    parts = np.arange(400) % 2
+    found = calibration_error(probabilities, matches, parts)
     halves = [calibration_error(probabilities[parts == half], matches[parts == half]) for half in (0, 1)]
-    assert calibration_error(probabilities, matches, parts) == pytest.approx(np.mean(halves))
-
-
-def test_perfect_probabilities_have_an_error_of_about_two_percent() -> None:
-    errors = [calibration_error(*drawn(3_000, seed)) for seed in range(20)]
-    assert 0.01 < np.mean(errors) < 0.025
-
-
-def test_shifted_probabilities_have_the_shift_as_error() -> None:
-    probabilities, matches = drawn(50_000)
-    error = calibration_error(0.8 * probabilities, matches)
-    assert error == pytest.approx(0.2 * probabilities.mean(), abs=0.01)
+    assert found == pytest.approx(np.mean(halves))
+    assert found != pytest.approx(calibration_error(probabilities, matches), abs=1e-3)
 
 
 def test_intervals_contain_the_errors_of_other_samples() -> None:

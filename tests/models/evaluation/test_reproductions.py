@@ -32,34 +32,29 @@ from semblance.models.evaluation.tasks import ChunkAlignment, ChunkedPair, Chunk
 from semblance.models.protocols import Encoder
 from semblance.models.tokenization.words import WholeWords
 from tests.support.no_progress import no_progress
-from tests.support.project import PROJECT
+from tests.support.project import GOLDEN_FILES, PROJECT
 from tests.support.small_model import random_vectors
 from tests.support.token_matrices import embeddings_of
 
-GOLDEN = json.loads((PROJECT / "tests" / "golden" / "dynamax.json").read_text())
+GOLDEN = json.loads((GOLDEN_FILES / "dynamax.json").read_text())
 TOLERANCE = GOLDEN["tolerance"]
 X, Y = (embeddings_of(np.array(GOLDEN[name], np.float32)) for name in ("x", "y"))
-STATEMENT = Statement(
-    "VectorTable 1, first row", "one is better than the other (81.23 to 79.01)", "synthetic intervals"
-)
+STATEMENT = Statement("Table 1, first row", "one is better than the other (81.23 to 79.01)", "synthetic intervals")
 WORDS = ["a", "the", "cat", "dog", "sat", "ran", "on", "under", "mat", "tree", "house", "quickly", ".", "word"]
+BIBLIOGRAPHY = (PROJECT / "references.bib").read_text("utf-8")
 T = TypeVar("T", bound=Task)
 
 every_paper = pytest.mark.parametrize("paper", papers())
 
 
-def interval(low: float, estimate: float, high: float) -> Interval:
-    return Interval(
-        estimate=estimate,
-        low=low,
-        high=high,
-        items=(3,),
-        resampling=Resampling(draws=2),
-        z0=0.0,
-        acceleration=0.0,
-        draws=np.array([low, high]),
-        influence=np.zeros(3),
-    )
+def interval(low: float, high: float, estimate: float | None = None) -> Interval:
+    middle = (low + high) / 2 if estimate is None else estimate
+    draws, influence = np.array([low, high]), np.zeros(3)
+    return Interval(middle, low, high, (3,), Resampling(draws=2), 0.0, 0.0, draws, influence)
+
+
+def near(low: float, high: float) -> Claim:
+    return STATEMENT.is_near(interval(low, high), expected=0.80, tolerance=0.05)
 
 
 class SmallContext:
@@ -114,62 +109,37 @@ def chunked_pair(id_: str, words: str) -> ChunkedPair:
 
 
 @pytest.mark.parametrize(
-    ("low", "estimate", "high", "verdict"),
+    ("claim", "verdict"),
     [
-        (0.01, 0.02, 0.03, "holds"),
-        (-0.03, -0.02, -0.01, "does not hold"),
-        (-0.01, 0.02, 0.03, "not decidable here"),
-        (0.0, 0.02, 0.03, "not decidable here"),
+        (STATEMENT.is_greater(interval(0.01, 0.03)), "holds"),
+        (STATEMENT.is_greater(interval(-0.03, -0.01)), "does not hold"),
+        (STATEMENT.is_greater(interval(-0.01, 0.03)), "not decidable here"),
+        (STATEMENT.is_greater(interval(0.0, 0.03)), "not decidable here"),
+        (near(0.78, 0.82), "holds"),
+        (near(0.75, 0.85), "holds"),
+        (near(0.86, 0.90), "does not hold"),
+        (near(0.70, 0.74), "does not hold"),
+        (near(0.74, 0.80), "not decidable here"),
+        (near(0.80, 0.86), "not decidable here"),
+        (near(0.70, 0.90), "not decidable here"),
+        (STATEMENT.is_true("all of 300", "none below", holds=True), "holds"),
+        (STATEMENT.is_true("299 of 300", "none below", holds=False), "does not hold"),
+        (STATEMENT.is_at_most([0.9, 1.1, 1.0], 1.1), "holds"),
+        (STATEMENT.is_at_most([1.2, 1.3, 1.11], 1.1), "does not hold"),
+        (STATEMENT.is_at_most([0.9, 1.2, 1.0], 1.1), "not decidable here"),
+        (STATEMENT.is_undecidable("needs a model that is not public"), "not decidable here"),
     ],
 )
-def test_claimed_order_is_decided_if_the_interval_excludes_zero(
-    low: float, estimate: float, high: float, verdict: Verdict
-) -> None:
-    claim = STATEMENT.is_greater(interval(low, estimate, high))
+def test_a_claim_is_decided_if_its_interval_or_all_runs_agree(claim: Claim, verdict: Verdict) -> None:
     assert claim.verdict == verdict
-    assert claim.ours == f"{100 * estimate:+.2f} [{100 * low:+.2f}, {100 * high:+.2f}]"
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "verdict"),
-    [
-        (0.78, 0.82, "holds"),
-        (0.75, 0.85, "holds"),
-        (0.86, 0.90, "does not hold"),
-        (0.70, 0.74, "does not hold"),
-        (0.74, 0.80, "not decidable here"),
-        (0.80, 0.86, "not decidable here"),
-        (0.70, 0.90, "not decidable here"),
-    ],
-)
-def test_claimed_number_is_decided_by_interval_and_tolerance(low: float, high: float, verdict: Verdict) -> None:
-    claim = STATEMENT.is_near(interval(low, (low + high) / 2, high), expected=0.80, tolerance=0.05)
-    assert (claim.verdict, claim.tolerance) == (verdict, "80 ± 5")
-
-
-def test_claims_without_randomness_and_undecidable_claims() -> None:
-    assert STATEMENT.is_true("all of 300", "none below", holds=True).verdict == "holds"
-    assert STATEMENT.is_true("299 of 300", "none below", holds=False).verdict == "does not hold"
-    claim = STATEMENT.is_undecidable("needs a model that is not public")
-    assert (claim.verdict, claim.ours) == ("not decidable here", "needs a model that is not public")
     assert (claim.where, claim.says, claim.protocol) == (STATEMENT.where, STATEMENT.says, STATEMENT.protocol)
 
 
-@pytest.mark.parametrize(
-    ("ratios", "verdict"),
-    [
-        ([0.9, 1.1, 1.0], "holds"),
-        ([1.2, 1.3, 1.11], "does not hold"),
-        ([0.9, 1.2, 1.0], "not decidable here"),
-    ],
-)
-def test_claimed_time_is_decided_if_all_runs_agree(ratios: list[float], verdict: Verdict) -> None:
-    assert STATEMENT.is_at_most(ratios, 1.1).verdict == verdict
-
-
-def test_count_verdicts_includes_verdicts_without_claims() -> None:
-    found = [STATEMENT.is_true("", "", holds=True), STATEMENT.is_true("", "", holds=True), STATEMENT.is_undecidable("")]
-    assert count_verdicts(found) == {"holds": 2, "does not hold": 0, "not decidable here": 1}
+def test_claims_show_our_figures_and_are_counted() -> None:
+    greater, missing = STATEMENT.is_greater(interval(0.01, 0.03, 0.025)), STATEMENT.is_undecidable("no model")
+    assert (greater.ours, missing.ours) == ("+2.50 [+1.00, +3.00]", "no model")
+    assert near(0.78, 0.82).tolerance == "80 ± 5"
+    assert count_verdicts([greater, greater, missing]) == {"holds": 2, "does not hold": 0, "not decidable here": 1}
 
 
 @every_paper
@@ -187,12 +157,11 @@ def test_claims_of_every_paper_are_complete_and_distinct(paper: str) -> None:
 @every_paper
 def test_every_paper_is_in_the_bibliography(paper: str) -> None:
     key = importlib.import_module(f"semblance.models.evaluation.reproductions.{paper}").PAPER
-    bibliography = (PROJECT / "references.bib").read_text("utf-8")
-    assert re.search(rf"^@\w+{{{re.escape(key)},$", bibliography, re.MULTILINE)
+    assert re.search(rf"^@\w+{{{re.escape(key)},$", BIBLIOGRAPHY, re.MULTILINE)
 
 
 def test_bibliography_entries_are_closed() -> None:
-    entries = re.split(r"^(?=@)", (PROJECT / "references.bib").read_text("utf-8"), flags=re.MULTILINE)[1:]
+    entries = re.split(r"^(?=@)", BIBLIOGRAPHY, flags=re.MULTILINE)[1:]
     assert [entry.partition("\n")[0] for entry in entries if not entry.rstrip().endswith("\n}")] == []
 
 
@@ -215,16 +184,14 @@ def test_normalized_word_vectors_equal_the_worked_example() -> None:
 
 
 def test_average_cosine_with_sif_weights_equals_the_worked_example() -> None:
-    x, y = (
-        embeddings_of(side.vectors, weights=np.array(GOLDEN[f"sif_weights_{name}"], np.float32))
-        for name, side in (("x", X), ("y", Y))
-    )
+    weights = (np.array(GOLDEN[f"sif_weights_{name}"], np.float32) for name in "xy")
+    x, y = (embeddings_of(side.vectors, weights=each) for side, each in zip((X, Y), weights, strict=True))
     assert similarity("cosine").score(x, y) == pytest.approx(GOLDEN["average_cosine_with_sif_weights"], abs=TOLERANCE)
 
 
 def test_repeated_sentences_count_repeatedly_in_the_common_component() -> None:
     """Residuals of the worked example; a repeated sentence dominates the component."""
-    sif = json.loads((PROJECT / "tests" / "golden" / "sif.json").read_text())
+    sif = json.loads((GOLDEN_FILES / "sif.json").read_text())
     texts = {name: embeddings_of(np.array([row], np.float32)) for name, row in zip("abc", sif["vectors"], strict=True)}
     removed = without_common_component(texts, list("abc"))
     found = np.stack([removed[name].pooled() for name in "abc"])
@@ -238,5 +205,5 @@ def test_common_component_is_fitted_to_sums_over_n() -> None:
     light = embeddings_of(np.array([[2, 0]], np.float32), weights=np.array([0.1], np.float32))
     heavy = embeddings_of(np.array([[0, 1]], np.float32))
     removed = without_common_component({"light": light, "heavy": heavy}, ["light", "heavy"])
-    assert removed["light"].pooled() == pytest.approx([0.2, 0], abs=1e-6)
-    assert removed["heavy"].pooled() == pytest.approx([0, 0], abs=1e-6)
+    for name, rest in (("light", [0.2, 0]), ("heavy", [0, 0])):
+        assert removed[name].pooled() == pytest.approx(rest, abs=1e-6)

@@ -60,13 +60,17 @@ def test_user_files_are_read_like_benchmarks(tmp_path: Path, kind: str) -> None:
 
 
 def test_bundle_column_defines_groups(tmp_path: Path) -> None:
-    header = ("bundle", "sentence1", "sentence2", "score")
-    rows = [(4, "a", "b", 1), (2, "c", "d", 2), (4, "e", "f", 3)]
-    task = read_user_data("pairs", write_table(tmp_path / "own.tsv", [header, *rows]))
-    assert isinstance(task, GradedPairs)
-    assert (task.left, task.groups) == (("a", "c", "e"), ("4", "2", "4"))
+    header = ("bundle", "sentence1", "sentence2", "score", "topic")
+    rows = [(4, "a", "b", 1, "x"), (2, "c", "d", 2, "x"), (4, "e", "f", 3, "y")]
+    file = write_table(tmp_path / "own.tsv", [header, *rows])
+    for columns, groups in ((None, ("4", "2", "4")), ({"bundle": "topic"}, ("x", "x", "y"))):
+        task = read_user_data("pairs", file, columns)
+        assert isinstance(task, GradedPairs)
+        assert (task.left, task.groups) == (("a", "c", "e"), groups)
+    with pytest.raises(BadDataSet, match=r"no column is named topics; .*did you mean topic"):
+        read_user_data("pairs", file, {"bundle": "topics"})
     with pytest.raises(BadDataSet, match=r"own\.tsv, line 3: bundle is empty"):
-        read_user_data("pairs", write_table(tmp_path / "own.tsv", [header, rows[0], ("", "c", "d", 2)]))
+        read_user_data("pairs", write_table(file, [header, rows[0], ("", "c", "d", 2, "x")]))
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if column_names(kind)])
@@ -88,16 +92,6 @@ def test_columns_of_any_name_are_read_in_any_format(tmp_path: Path, kind: str, s
         read_user_data(kind, file, {})
     with pytest.raises(BadDataSet, match=r"no (column|field) is named nosuch; .*my, "):
         read_user_data(kind, file, columns | {header[0]: "nosuch"})
-
-
-def test_a_named_bundle_column_must_exist(tmp_path: Path) -> None:
-    rows = [("sentence1", "sentence2", "score", "topic"), ("a", "b", 1, "x"), ("c", "d", 2, "x"), ("e", "f", 2, "y")]
-    file = write_table(tmp_path / "own.tsv", rows)
-    task = read_user_data("pairs", file, {"bundle": "topic"})
-    assert isinstance(task, GradedPairs)
-    assert task.groups == ("x", "x", "y")
-    with pytest.raises(BadDataSet, match=r"no column is named topics; .*did you mean topic"):
-        read_user_data("pairs", file, {"bundle": "topics"})
 
 
 @pytest.mark.parametrize("kind", KINDS)

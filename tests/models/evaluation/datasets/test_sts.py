@@ -16,22 +16,9 @@ from tests.support.text_files import write, write_table
 PUBLISHED = {
     "sts12": {"MSRpar": 750, "MSRvid": 750, "SMTeuroparl": 459, "OnWN": 750, "SMTnews": 399},
     "sts13": {"FNWN": 189, "headlines": 750, "OnWN": 561},
-    "sts14": {
-        "deft-forum": 450,
-        "deft-news": 300,
-        "headlines": 750,
-        "images": 750,
-        "OnWN": 750,
-        "tweet-news": 750,
-    },
+    "sts14": {"deft-forum": 450, "deft-news": 300, "headlines": 750, "images": 750, "OnWN": 750, "tweet-news": 750},
     "sts15": {"answers-forums": 375, "answers-students": 750, "belief": 375, "headlines": 750, "images": 750},
-    "sts16": {
-        "answer-answer": 254,
-        "headlines": 249,
-        "plagiarism": 230,
-        "postediting": 244,
-        "question-question": 209,
-    },
+    "sts16": {"answer-answer": 254, "headlines": 249, "plagiarism": 230, "postediting": 244, "question-question": 209},
     "sts12_train": {"MSRpar": 750, "MSRvid": 750, "SMTeuroparl": 734},
     "stsb": {"": 1379},
     "stsb_dev": {"": 1500},
@@ -100,35 +87,25 @@ def test_released_files_of_stsb_and_sick_give_the_same_task(data: Path, tmp_path
 @pytest.mark.parametrize(
     ("pairs", "grades", "says"),
     [
-        (
-            ("a\tb", "c\td"),
-            ("1",),
-            r"STS\.gs\.MSRpar\.txt, line 1: 1 grades for the 2 lines of STS\.input\.MSRpar\.txt",
-        ),
-        (("a\tb", "c"), ("1", "2"), r"STS\.input\.MSRpar\.txt, line 2: one sentence"),
-        (("a\tb", "c\td"), ("1", "nan"), r"STS\.gs\.MSRpar\.txt, line 2: score is 'nan'"),
-        (("a\tb", "c\t "), ("1", "2"), "line 2: sentence2 is empty"),
+        (["a\tb", "c\td"], ["1"], r"STS\.gs\.MSRpar\.txt, line 1: 1 grades for the 2 lines of STS\.input\.MSRpar\.txt"),
+        (["a\tb", "c"], ["1", "2"], r"STS\.input\.MSRpar\.txt, line 2: one sentence"),
+        (["a\tb", "c\td"], ["1", "nan"], r"STS\.gs\.MSRpar\.txt, line 2: score is 'nan'"),
+        (["a\tb", "c\t "], ["1", "2"], "line 2: sentence2 is empty"),
     ],
 )
-def test_invalid_release_files_raise(
-    tmp_path: Path, pairs: tuple[str, ...], grades: tuple[str, ...], says: str
-) -> None:
+def test_invalid_release_files_raise(tmp_path: Path, pairs: list[str], grades: list[str], says: str) -> None:
+    with pytest.raises(BadDataSet, match=r"STS\.input\.MSRpar\.txt cannot be read"):
+        read_pairs("sts12", tmp_path)
     write(tmp_path / "STS.input.MSRpar.txt", *pairs)
     write(tmp_path / "STS.gs.MSRpar.txt", *grades)
     with pytest.raises(BadDataSet, match=says):
         read_pairs("sts12", tmp_path)
 
 
-def test_release_with_a_missing_part_raises(tmp_path: Path) -> None:
-    with pytest.raises(BadDataSet, match=r"STS\.input\.MSRpar\.txt cannot be read"):
-        read_pairs("sts12", tmp_path)
-
-
 def test_every_set_cites_the_bibliography() -> None:
     bibliography = (PROJECT / "references.bib").read_text("utf-8")
     for each in data_sets().values():
-        keys = each.source.partition("[")[2].rstrip("]").split(", ")
-        for key in keys:
+        for key in each.source.partition("[")[2].rstrip("]").split(", "):
             assert f"{{{key}," in bibliography, each.name
 
 

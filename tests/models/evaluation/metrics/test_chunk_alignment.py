@@ -95,18 +95,6 @@ def pairs_for(alignment: Sequence[Alignment]) -> list[ChunkedPair]:
     return [pair_of(" ".join(WORDS), " ".join(WORDS)) for _ in alignment]
 
 
-def some_word_link(alignment: Sequence[Alignment]) -> bool:
-    real = {1, 2, 3, 6}
-    return any(real & {*link.left} and real & {*link.right} for links_ in alignment for link in links_)
-
-
-@given(alignments)
-def test_alignment_agrees_with_itself(alignment: Sequence[Alignment]) -> None:
-    sums = alignment_sums(alignment, alignment, pairs_for(alignment))
-    for agreement in AGREEMENTS:
-        assert f1(sums, None, agreement) == pytest.approx([1.0 if some_word_link(alignment) else 0.0])
-
-
 @given(st.data())
 def test_swapping_the_alignments_swaps_precision_and_recall(data: st.DataObject) -> None:
     gold = data.draw(alignments)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -12,11 +14,10 @@ from sklearn.metrics import average_precision_score, ndcg_score, roc_auc_score
 
 from semblance.models.catalogue import similarity
 from semblance.models.embeddings import Doubles, TokenEmbeddings, unit_rows
-from semblance.models.errors import NotExplainable
 from semblance.models.evaluation.evaluation import SEARCH_SETS, STS_SETS, evaluate, interval_of
 from semblance.models.evaluation.metrics import compute_metrics
 from semblance.models.evaluation.results import TaskMetrics
-from semblance.models.evaluation.scorer import LocalScorer
+from semblance.models.evaluation.scorer import LocalScorer, Scorer
 from semblance.models.evaluation.statistics.bootstrap import Resampling
 from semblance.models.evaluation.tasks import (
     ChunkAlignment,
@@ -27,19 +28,18 @@ from semblance.models.evaluation.tasks import (
     LabeledPairs,
     Rankings,
     Retrieval,
+    Task,
     Triplets,
 )
-from semblance.models.explanation import LinkList
-from semblance.models.text import Granularity
 from tests.support.no_progress import no_progress
-from tests.support.small_model import load
+from tests.support.small_model import load, make_small
 
 FEW = Resampling(draws=50)
 RNG = np.random.default_rng(6)
 
 
 class DrawnScorer:
-    """Scorer with given scores for any texts."""
+    """Gives these scores to any texts, and finds documents in the order of the corpus."""
 
     track = staticmethod(no_progress)
 
@@ -53,30 +53,33 @@ class DrawnScorer:
         assert len(left) == len(right) == len(self._scores)
         return dict.fromkeys(measures, self._scores)
 
-    def links(
-        self, measures: Sequence[str], left: Sequence[str], right: Sequence[str], granularity: Granularity
-    ) -> Iterator[dict[str, LinkList]]:
-        del left, right, granularity
-        raise NotExplainable(measures[0])
-
     def search(self, measures: Sequence[str], task: Retrieval, k: int) -> dict[str, dict[str, list[str]]]:
         return {name: {query: list(task.corpus)[:k] for query in task.queries} for name in measures}
+
+
+def drawn(*scores: float) -> Scorer:
+    return cast("Scorer", DrawnScorer(np.array(scores)))
+
+
+def metrics_of(task: Task, scores: Iterable[float] = ()) -> TaskMetrics:
+    """Metrics of a measure with these scores."""
+    return compute_metrics(task, drawn(*scores), ["cosine"])["cosine"]
 
 
 def values(metrics: TaskMetrics) -> dict[str, float]:
     return {metric.name: interval_of(metric, FEW).estimate for metric in metrics.metrics}
 
 
-def graded(n: int, parts: Sequence[str]) -> tuple[GradedPairs, Doubles]:
+def graded(n: int, parts: Sequence[str], groups: Sequence[str] | None = None) -> tuple[GradedPairs, Doubles]:
     gold = RNG.integers(0, 6, n).astype(np.float64)
     texts = [str(i) for i in range(n)]
-    return GradedPairs(texts, texts, gold.tolist(), parts), gold + RNG.normal(size=n).round(1)
+    return GradedPairs(texts, texts, gold.tolist(), parts, groups), gold + RNG.normal(size=n).round(1)
 
 
 def test_graded_pairs_by_every_protocol() -> None:
     parts = ["a"] * 30 + ["b"] * 50 + ["c"] * 20
     task, scores = graded(100, parts)
-    result = compute_metrics(task, DrawnScorer(scores), ["cosine"])["cosine"]
+    result = metrics_of(task, scores)
     gold, found = np.array(task.gold), values(result)
     rows = {part: np.array([each == part for each in parts]) for part in "abc"}
     for name, of in (("spearman", spearmanr), ("pearson", pearsonr)):
@@ -89,25 +92,15 @@ def test_graded_pairs_by_every_protocol() -> None:
 
 
 def test_sets_of_one_part_have_no_means_over_parts() -> None:
-    task, scores = graded(20, [""] * 20)
-    result = compute_metrics(task, DrawnScorer(scores), ["cosine"])["cosine"]
+    result = metrics_of(*graded(20, [""] * 20))
     assert list(values(result)) == ["spearman", "pearson"]
     assert result.parts == {}
 
 
-def in_groups(groups: Sequence[str] | None, parts: Sequence[str]) -> tuple[TaskMetrics, Doubles, Doubles]:
-    """One system on 60 pairs, its scores, and the grades."""
-    rng = np.random.default_rng(1)
-    gold = rng.normal(size=60)
-    scores = gold + rng.normal(size=60)
-    texts = [str(i) for i in range(60)]
-    task = GradedPairs(texts, texts, gold.tolist(), parts, groups)
-    return compute_metrics(task, DrawnScorer(scores), ["cosine"])["cosine"], scores, gold
-
-
 def test_grouped_pairs_are_resampled_by_whole_groups() -> None:
     groups = [f"of {i % 7 if i < 50 else 7 + i % 3}" for i in range(60)]  # ten, of several sizes
-    result, scores, gold = in_groups(groups, [""] * 60)
+    task, scores = graded(60, [""] * 60, groups)
+    result, gold = metrics_of(task, scores), np.array(task.gold)
     assert (result.n, result.groups) == (60, 10)
     found = interval_of(result.metrics[1], FEW)
     names = list(dict.fromkeys(groups))
@@ -123,59 +116,34 @@ def test_grouped_pairs_are_resampled_by_whole_groups() -> None:
 
 @pytest.mark.parametrize("parts", [[""] * 60, ["a"] * 25 + ["b"] * 35])
 def test_groups_of_single_pairs_change_nothing(parts: Sequence[str]) -> None:
-    alone, _, _ = in_groups(None, parts)
-    grouped, _, _ = in_groups([str(99 - i) for i in range(60)], parts)
+    task, scores = graded(60, parts)
+    alone = metrics_of(task, scores)
+    grouped = metrics_of(replace(task, groups=[str(99 - i) for i in range(60)]), scores)
     assert (alone.groups, grouped.groups) == (None, 60)
     for one, other in zip(alone.metrics, grouped.metrics, strict=True):
         first, second = interval_of(one, FEW), interval_of(other, FEW)
         assert (first.low, first.high, first.draws.tolist()) == (second.low, second.high, second.draws.tolist())
 
 
-def test_only_grouped_intervals_cover_the_truth_for_shared_sentences() -> None:
-    """Bundles of 15 pairs of six sentences; scores and grades have independent sentence effects."""
-    first, second = np.triu_indices(6, 1)
-    groups = [str(i // 15) for i in range(40 * 15)]
-    texts, parts = [""] * len(groups), [""] * len(groups)
-    covered = {"single": 0, "groups": 0}
-    for run in range(100):
-        rng = np.random.default_rng(run)
-        effects = rng.normal(size=(2, 40, 6))
-        scores, gold = (effects[:, :, first] + effects[:, :, second] + 0.3 * rng.normal(size=(2, 40, 15))).reshape(
-            2, -1
-        )
-        for name, group in (("single", None), ("groups", groups)):
-            task = GradedPairs(texts, texts, gold.tolist(), parts, group)
-            result = compute_metrics(task, DrawnScorer(scores), ["cosine"])["cosine"]
-            found = interval_of(result.metrics[1], Resampling(draws=300))
-            covered[name] += found.low <= 0 <= found.high
-    assert covered["groups"] >= 88  # expected 95, standard error 2.2
-    assert covered["single"] < 80
-
-
 def test_labeled_pairs_against_scikit_learn() -> None:
+    oracles = (average_precision_score, roc_auc_score)
     matches = RNG.random(60) < 0.4
     scores = (matches + RNG.normal(size=60)).round(1)
     texts = [str(i) for i in range(60)]
-    task = LabeledPairs(texts, texts, matches.tolist())
-    assert values(compute_metrics(task, DrawnScorer(scores), ["rcmd"])["rcmd"]) == pytest.approx(
-        {
-            "average_precision": average_precision_score(matches, scores),
-            "roc_auc": roc_auc_score(matches, scores),
-        }
-    )
+    found = values(metrics_of(LabeledPairs(texts, texts, matches.tolist()), scores))
+    assert found == pytest.approx({of.__name__.removesuffix("_score"): of(matches, scores) for of in oracles})
 
 
 def test_triplets_need_a_strictly_higher_score_of_the_positive() -> None:
     task = Triplets(["a", "b", "c", "d"], ["p"] * 4, ["n"] * 4)
-    scores = np.array([0.9, 0.5, 0.2, 0.7, 0.1, 0.5, 0.3, 0.6])
-    assert values(compute_metrics(task, DrawnScorer(scores), ["cosine"])["cosine"]) == {"accuracy": 0.5}
+    assert values(metrics_of(task, [0.9, 0.5, 0.2, 0.7, 0.1, 0.5, 0.3, 0.6])) == {"accuracy": 0.5}
 
 
 def test_ranking_metrics_do_not_depend_on_the_order_of_ties() -> None:
     relevance = [[1.0, 1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
     task = Rankings(["q", "r"], [["a", "b", "c", "d"], ["a", "b", "c"]], relevance)
     scores = np.array([0.9, 0.5, 0.5, 0.1, 0.3, 0.3, 0.3])
-    found = values(compute_metrics(task, DrawnScorer(scores), ["cosine"])["cosine"])
+    found = values(metrics_of(task, scores))
     pairs = zip((scores[:4], scores[4:]), relevance, strict=True)
     assert found["ndcg"] == pytest.approx(np.mean([ndcg_score([gold], [each]) for each, gold in pairs]))
     assert found["map"] == pytest.approx(((1 + 2 / 3) / 2 + 1 / 3) / 2)
@@ -185,7 +153,7 @@ def test_ranking_metrics_do_not_depend_on_the_order_of_ties() -> None:
 def test_retrieval_by_hand() -> None:
     corpus = {str(i): "" for i in range(12)}
     task = Retrieval(corpus, {"q": "", "r": ""}, {"q": {"0": 1.0}, "r": {"1": 1.0, "11": 1.0}})
-    found = values(compute_metrics(task, DrawnScorer(np.zeros(0)), ["cosine"])["cosine"])
+    found = values(metrics_of(task))
     second = 1 / np.log2(3)
     assert found["ndcg@10"] == pytest.approx((1 + second / (1 + second)) / 2)
     assert found["recall@10"] == pytest.approx(0.75)
@@ -194,12 +162,9 @@ def test_retrieval_by_hand() -> None:
 
 
 def test_sts_average_is_the_mean_of_all_seven_sets() -> None:
-    tasks, drawn = {}, np.zeros(0)
-    for name in STS_SETS:
-        task, drawn = graded(25, [""] * 25)
-        tasks[name] = task
-    found = evaluate(tasks, DrawnScorer(drawn), ["cosine", "rcmd"], FEW, baseline="cosine")
-    *of_sets, cosine, rcmd = found.outcomes
+    tasks = {name: graded(25, [""] * 25)[0] for name in STS_SETS}
+    scorer = drawn(*RNG.normal(size=25))
+    *of_sets, cosine, rcmd = evaluate(tasks, scorer, ["cosine", "rcmd"], FEW, baseline="cosine").outcomes
     assert [(each.set, each.measure) for each in (cosine, rcmd)] == [("sts_avg", "cosine"), ("sts_avg", "rcmd")]
     mean = np.mean([each.figures[0].value for each in of_sets if each.measure == "rcmd"])
     assert rcmd.figures[0].value == pytest.approx(mean)
@@ -208,7 +173,7 @@ def test_sts_average_is_the_mean_of_all_seven_sets() -> None:
     assert against is not None
     assert (against.value, against.low, against.high, against.significant) == (0.0, 0.0, 0.0, False)
     six = dict(list(tasks.items())[1:])
-    assert [each.set for each in evaluate(six, DrawnScorer(drawn), ["cosine"], FEW).outcomes] == list(six)
+    assert [each.set for each in evaluate(six, scorer, ["cosine"], FEW).outcomes] == list(six)
 
 
 def test_search_average_is_the_mean_of_all_five_collections() -> None:
@@ -218,12 +183,12 @@ def test_search_average_is_the_mean_of_all_five_collections() -> None:
         name: Retrieval(corpus, {"q": "", "r": ""}, {"q": {str(i): 1.0}, "r": {"0": 1.0}})
         for i, name in enumerate(SEARCH_SETS)
     }
-    *_, mean = evaluate(tasks, DrawnScorer(np.zeros(0)), ["cosine"], FEW).outcomes
+    *_, mean = evaluate(tasks, drawn(), ["cosine"], FEW).outcomes
     assert (mean.set, mean.n, mean.figures[0].name) == ("search_avg", 10, "ndcg@10")
     gains = [1 / np.log2(i + 2) for i in range(len(SEARCH_SETS))]
     assert mean.figures[0].value == pytest.approx((np.mean(gains) + 1) / 2)
     four = dict(list(tasks.items())[1:])
-    assert [each.set for each in evaluate(four, DrawnScorer(np.zeros(0)), ["cosine"], FEW).outcomes] == list(four)
+    assert [each.set for each in evaluate(four, drawn(), ["cosine"], FEW).outcomes] == list(four)
 
 
 # word vectors of two directions: animals and money; "the" points between
@@ -252,9 +217,8 @@ def direct(scorer: LocalScorer, text: str) -> TokenEmbeddings:
 def test_local_scores_equal_those_of_the_measure(scorer: LocalScorer, measure: str) -> None:
     left, right = [a for a in TEXTS for _ in TEXTS], list(TEXTS) * len(TEXTS)
     found = scorer.scores([measure], left, right)[measure]
-    expected = [
-        similarity(measure).score(direct(scorer, a), direct(scorer, b)) for a, b in zip(left, right, strict=True)
-    ]
+    embedded = {text: direct(scorer, text) for text in TEXTS}
+    expected = [similarity(measure).score(embedded[a], embedded[b]) for a, b in zip(left, right, strict=True)]
     assert found == pytest.approx(expected, abs=1e-6)
 
 
@@ -302,28 +266,17 @@ def test_scores_and_links_do_not_depend_on_the_block_size(scorer: LocalScorer, m
     assert scorer.scores(["rcmd"], [], [])["rcmd"].shape == (0,)
 
 
-def test_measures_without_positive_contributions_have_no_deletion_test(scorer: LocalScorer) -> None:
+def test_only_positive_contributions_have_deletion_and_alignment(scorer: LocalScorer) -> None:
     task = Deletion(["the cat sleeps"] * 3, ["the kitten naps"] * 3)
     assert list(compute_metrics(task, scorer, ["word_movers", "rcmd"])) == ["rcmd"]
     assert not compute_metrics(task, scorer, ["rcmd"])["rcmd"].comparable
+    gold = tuple(ChunkLink((i,), (i,), frozenset({"EQUI"}), 5.0) for i in (1, 2))
+    pair = ChunkedPair("1", ("cat", "sleeps"), ("kitten", "naps"), ((1,), (2,)), ((1,), (2,)), gold)
+    found = compute_metrics(ChunkAlignment([pair]), scorer, ["word_movers", "rcmd", "negative_euclidean"])
+    assert {name: set(values(each).values()) for name, each in found.items()} == {"rcmd": {1.0}}
 
 
-def test_measures_without_positive_contributions_align_no_chunks(scorer: LocalScorer) -> None:
-    pair = ChunkedPair(
-        id="1",
-        left=("cat", "sleeps"),
-        right=("kitten", "naps"),
-        left_chunks=((1,), (2,)),
-        right_chunks=((1,), (2,)),
-        gold=tuple(ChunkLink((i,), (i,), frozenset({"EQUI"}), 5.0) for i in (1, 2)),
-    )
-    result = compute_metrics(ChunkAlignment([pair]), scorer, ["word_movers", "rcmd", "negative_euclidean"])
-    assert {name: values(each) for name, each in result.items()} == {
-        "rcmd": {"alignment_f1": 1.0, "alignment_precision": 1.0, "alignment_recall": 1.0}
-    }
-
-
-def test_measures_that_cannot_explain_this_pooling_are_left_out() -> None:
-    by_first = LocalScorer(load("minilm?pooling=cls"), no_progress)
+def test_measures_that_cannot_explain_this_pooling_are_left_out(tmp_path: Path) -> None:
+    by_first = LocalScorer(load(f"{make_small(tmp_path / 'tiny')}?pooling=cls"), no_progress)
     task = Deletion(["the cat sleeps"], ["the kitten naps"])
     assert list(compute_metrics(task, by_first, ["cosine", "rcmd"])) == ["rcmd"]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.models.embeddings import Doubles
 from semblance.models.evaluation.datasets import data_set
 from semblance.models.evaluation.evaluation import evaluate, interval_of
 from semblance.models.evaluation.metrics import compute_metrics
@@ -28,9 +28,9 @@ from semblance.models.evaluation.metrics.word_alignment import (
     word_links,
 )
 from semblance.models.evaluation.results import TaskMetrics
-from semblance.models.evaluation.scorer import LocalScorer
+from semblance.models.evaluation.scorer import LocalScorer, Scorer
 from semblance.models.evaluation.statistics.bootstrap import Resampling
-from semblance.models.evaluation.tasks import Retrieval, WordAlignedPair, WordAlignment
+from semblance.models.evaluation.tasks import WordAlignedPair, WordAlignment
 from semblance.models.explanation import Link, LinkList
 from semblance.models.text import Granularity, Unit
 from tests.support.no_progress import no_progress
@@ -51,9 +51,6 @@ class FixedLinks:
     def about(self) -> Mapping[str, str]:
         return {"model": "fixed"}
 
-    def scores(self, measures: Sequence[str], left: Sequence[str], right: Sequence[str]) -> dict[str, Doubles]:
-        raise AssertionError(f"alignment needs links only, not scores of {measures}: {left}, {right}")
-
     def links(
         self, measures: Sequence[str], left: Sequence[str], right: Sequence[str], granularity: Granularity
     ) -> Iterator[dict[str, LinkList]]:
@@ -61,8 +58,9 @@ class FixedLinks:
         for a, b in zip(left, right, strict=True):
             yield {name: explanation(a, b, self._contributions[name][a]) for name in measures}
 
-    def search(self, measures: Sequence[str], task: Retrieval, k: int) -> dict[str, dict[str, list[str]]]:
-        raise AssertionError(f"alignment needs links only, not the best {k} of {task} by {measures}")
+
+def fixed(**contributions: Mapping[str, Matrix]) -> Scorer:
+    return cast("Scorer", FixedLinks(contributions))
 
 
 def explanation(a: str, b: str, contributions: Matrix) -> LinkList:
@@ -72,11 +70,7 @@ def explanation(a: str, b: str, contributions: Matrix) -> LinkList:
 
 def units(text: str) -> tuple[Unit, ...]:
     """The words between spaces."""
-    words = text.split()
-    ends = np.cumsum([len(word) + 1 for word in words]) - 1
-    return tuple(
-        Unit(word, int(end) - len(word), int(end), i) for i, (word, end) in enumerate(zip(words, ends, strict=True))
-    )
+    return tuple(Unit(match[0], *match.span(), i) for i, match in enumerate(re.finditer(r"\S+", text)))
 
 
 def pair_of(left: str, right: str, sure: set[tuple[int, int]], possible: set[tuple[int, int]]) -> WordAlignedPair:
@@ -90,20 +84,20 @@ def values(metrics: TaskMetrics) -> dict[str, float]:
 # ---- links
 
 
-def test_words_are_linked_if_each_prefers_the_other() -> None:
-    why = explanation("a b c", "d e", [[0.1, 0.3], [0.2, 0.4], [0.3, 0.0]])
-    assert word_links(why, ("a", "b", "c"), ("d", "e")) == {(1, 1), (2, 0)}
-
-
-def test_words_without_a_positive_contribution_stay_unaligned() -> None:
-    why = explanation("a b", "c d", [[0.1, 0.0], [0.0, -0.2]])
-    assert word_links(why, ("a", "b"), ("c", "d")) == {(0, 0)}
-    assert word_links(explanation("a", "c", [[0.0]]), ("a",), ("c",)) == frozenset()
-
-
-def test_exact_ties_are_all_linked() -> None:
-    why = explanation("a b", "c", [[0.2], [0.2]])
-    assert word_links(why, ("a", "b"), ("c",)) == {(0, 0), (1, 0)}
+@pytest.mark.parametrize(
+    ("left", "right", "contributions", "links"),
+    [
+        ("a b c", "d e", [[0.1, 0.3], [0.2, 0.4], [0.3, 0.0]], {(1, 1), (2, 0)}),
+        ("a b", "c d", [[0.1, 0.0], [0.0, -0.2]], {(0, 0)}),
+        ("a", "c", [[0.0]], set()),
+        ("a b", "c", [[0.2], [0.2]], {(0, 0), (1, 0)}),  # exact ties
+    ],
+)
+def test_words_are_linked_if_each_prefers_the_other(
+    left: str, right: str, contributions: Matrix, links: set[object]
+) -> None:
+    found = word_links(explanation(left, right, contributions), left.split(), right.split())
+    assert found == links
 
 
 def test_contributions_of_tokens_are_averaged_over_words() -> None:
@@ -122,6 +116,7 @@ def test_words_without_a_token_stay_unaligned() -> None:
 
 # ---- figures
 
+FIGURES = (precision, recall, f1, macro_precision, macro_recall, macro_f1)
 word_pairs = st.frozensets(st.tuples(st.integers(0, 3), st.integers(0, 4)), max_size=8)
 alignments = st.lists(st.tuples(word_pairs, word_pairs), min_size=1, max_size=5)
 
@@ -130,16 +125,11 @@ def plain_figures(pairs: Sequence[tuple[WordLinks, WordLinks]]) -> dict[str, flo
     """Found and correct links, counted one by one."""
     agreed = sum(1 for found, gold in pairs for link in found if link in gold)
     found, gold = sum(len(each) for each, _ in pairs), sum(len(each) for _, each in pairs)
-    shares = [
-        (len([link for link in one if link in other]) / max(len(one), 1), max(len(one), 1))
-        for each in pairs
-        for one, other in (each, each[::-1])
-    ]
-    p, r = agreed / max(found, 1), agreed / max(gold, 1)
-    macro_p, macro_r = np.mean([share for share, _ in shares[::2]]), np.mean([share for share, _ in shares[1::2]])
+    macro_p = np.mean([len(one & other) / max(len(one), 1) for one, other in pairs])
+    macro_r = np.mean([len(one & other) / max(len(other), 1) for one, other in pairs])
     return {
-        "precision": p,
-        "recall": r,
+        "precision": agreed / max(found, 1),
+        "recall": agreed / max(gold, 1),
         "f1": 2 * agreed / max(found + gold, 1),
         "macro_precision": float(macro_p),
         "macro_recall": float(macro_r),
@@ -150,8 +140,7 @@ def plain_figures(pairs: Sequence[tuple[WordLinks, WordLinks]]) -> dict[str, flo
 @given(alignments)
 def test_figures_equal_counts_one_by_one(pairs: list[tuple[WordLinks, WordLinks]]) -> None:
     counted = LinkCounts.of([found for found, _ in pairs], [gold for _, gold in pairs])
-    figures = (precision, recall, f1, macro_precision, macro_recall, macro_f1)
-    assert {of.__name__: float(of(counted)[0]) for of in figures} == pytest.approx(plain_figures(pairs))
+    assert {of.__name__: float(of(counted)[0]) for of in FIGURES} == pytest.approx(plain_figures(pairs))
 
 
 @given(alignments, st.lists(st.integers(0, 3), min_size=5, max_size=5))
@@ -159,7 +148,7 @@ def test_counts_equal_repeated_pairs(pairs: list[tuple[WordLinks, WordLinks]], t
     counts = np.array([times[: len(pairs)]], np.float64)
     repeated = [each for each, count in zip(pairs, times, strict=False) for _ in range(count)]
     once, many = (LinkCounts.of([found for found, _ in each], [gold for _, gold in each]) for each in (pairs, repeated))
-    for of in (precision, recall, f1, macro_precision, macro_recall, macro_f1):
+    for of in FIGURES:
         expected = of(many)[0] if repeated else 0.0
         assert of(once, counts) == pytest.approx([expected], abs=1e-12)
 
@@ -176,7 +165,7 @@ def test_every_word_has_a_link_or_a_null_link(links: WordLinks) -> None:
 def test_figures_of_a_task_by_hand() -> None:
     """Found are a-d and b-e, and x-y; sure are a-d and c-e, possible b-e; the second pair has no gold link."""
     pairs = [pair_of("a b c", "d e", {(0, 0), (2, 1)}, {(1, 1)}), pair_of("x", "y", set(), set())]
-    scorer = FixedLinks({"rcmd": {"a b c": [[0.3, 0.1], [0.0, 0.2], [0.0, 0.1]], "x": [[0.1]]}})
+    scorer = fixed(rcmd={"a b c": [[0.3, 0.1], [0.0, 0.2], [0.0, 0.1]], "x": [[0.1]]})
     result = compute_metrics(WordAlignment(pairs), scorer, ["rcmd"])["rcmd"]
     assert (result.kind, result.n) == ("word alignment", 2)
     macro_p, macro_r = (1 / 3 + 0) / 2, (1 / 3 + 0) / 2  # (a-d) of a-d, b-e, c-null and of a-d, c-e, b-null
@@ -196,13 +185,13 @@ def test_figures_of_a_task_by_hand() -> None:
 
 def test_macro_figures_are_of_words_in_lower_case() -> None:
     pairs = [pair_of("A B", "C", {(0, 0)}, set())]
-    scorer = FixedLinks({"rcmd": {"A B": [[0.1], [0.2]], "a b": [[0.2], [0.1]]}})
+    scorer = fixed(rcmd={"A B": [[0.1], [0.2]], "a b": [[0.2], [0.1]]})
     found = values(compute_metrics(WordAlignment(pairs), scorer, ["rcmd"])["rcmd"])
     assert (found["alignment_f1"], found["macro_f1"]) == (0.0, 1.0)
 
 
 def test_measures_without_positive_contributions_align_no_words() -> None:
-    scorer = FixedLinks({"word_movers": {"a": [[-0.1]]}, "rcmd": {"a": [[0.1]]}})
+    scorer = fixed(word_movers={"a": [[-0.1]]}, rcmd={"a": [[0.1]]})
     task = WordAlignment([pair_of("a", "b", {(0, 0)}, set())])
     assert list(compute_metrics(task, scorer, ["word_movers", "rcmd"])) == ["rcmd"]
 
@@ -210,7 +199,7 @@ def test_measures_without_positive_contributions_align_no_words() -> None:
 def test_intervals_resample_sentence_pairs() -> None:
     """Of two pairs, one all right and one all wrong, the resamples have the F1 0, 1/2 or 1."""
     pairs = [pair_of("a", "b", {(0, 0)}, set()), pair_of("c d", "e", {(0, 0)}, set())]
-    scorer = FixedLinks({"rcmd": {"a": [[0.1]], "c d": [[0.0], [0.1]]}})
+    scorer = fixed(rcmd={"a": [[0.1]], "c d": [[0.0], [0.1]]})
     [outcome] = evaluate({"own": WordAlignment(pairs)}, scorer, ["rcmd"], FEW).outcomes
     figure = outcome.figures[0]
     assert (figure.name, figure.value, figure.low, figure.high) == ("alignment_f1", 0.5, 0.0, 1.0)

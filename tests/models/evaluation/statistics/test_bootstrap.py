@@ -12,14 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import bootstrap, pearsonr
 
 from semblance.models.embeddings import Doubles
-from semblance.models.evaluation.statistics.bootstrap import (
-    Interval,
-    Resampling,
-    _alphas,
-    bca,
-    bca_mean,
-    difference,
-)
+from semblance.models.evaluation.statistics.bootstrap import Interval, Resampling, _alphas, bca, bca_mean, difference
 from semblance.models.evaluation.statistics.correlation import pearson
 from semblance.models.evaluation.statistics.counts import Statistic
 from tests.support.project import GOLDEN_FILES
@@ -83,15 +76,12 @@ def test_interval_of_a_correlation_agrees_with_scipy() -> None:
     x = rng.normal(size=40)
     y = x + rng.normal(size=40)
     ours = bca(partial(pearson, x, y), 40, Resampling(draws=10_000))
-    theirs = bootstrap(
-        (x, y),
-        lambda left, right: pearsonr(left, right)[0],
-        paired=True,
-        vectorized=False,
-        n_resamples=5_000,
-        method="BCa",
-        rng=np.random.default_rng(6),
-    )
+
+    def correlation(left: Doubles, right: Doubles, axis: int) -> Doubles:
+        return np.asarray(pearsonr(left, right, axis=axis)[0])
+
+    generator = np.random.default_rng(6)
+    theirs = bootstrap((x, y), correlation, paired=True, n_resamples=10_000, method="BCa", rng=generator)
     _ends_agree(ours, theirs.confidence_interval)
 
 
@@ -99,22 +89,19 @@ def test_mean_over_sets_agrees_with_scipy() -> None:
     """Also for two equal sets resampled with one seed: their draws must be independent."""
     rng = np.random.default_rng(8)
     few = rng.exponential(size=25)
+
+    def mean(left: Doubles, right: Doubles, axis: int) -> Doubles:
+        return np.asarray(left.mean(axis=axis) + right.mean(axis=axis)) / 2
+
     for many in (rng.normal(size=70), few.copy()):
         ours = bca_mean([bca(mean_of(each), len(each), Resampling(draws=20_000)) for each in (few, many)])
-        theirs = bootstrap(
-            (few, many),
-            lambda left, right, axis: (left.mean(axis=axis) + right.mean(axis=axis)) / 2,
-            n_resamples=20_000,
-            method="BCa",
-            rng=np.random.default_rng(9),
-        )
+        theirs = bootstrap((few, many), mean, n_resamples=20_000, method="BCa", rng=np.random.default_rng(9))
         assert ours.estimate == pytest.approx((few.mean() + many.mean()) / 2, abs=1e-12)
         _ends_agree(ours, theirs.confidence_interval)
 
 
 def _ends_agree(ours: Interval, theirs: tuple[float, float]) -> None:
     width = ours.high - ours.low
-    print(f"ours {ours.low:.4f} {ours.high:.4f}, SciPy's {theirs[0]:.4f} {theirs[1]:.4f}")
     assert (ours.low, ours.high) == pytest.approx(tuple(theirs), abs=0.04 * width)
 
 
@@ -123,9 +110,8 @@ def test_acceleration_of_a_mean_has_its_closed_form() -> None:
     values = np.random.default_rng(2).exponential(size=50)
     deviations = values - values.mean()
     skewness = (deviations**3).mean() / (deviations**2).mean() ** 1.5
-    assert bca(mean_of(values), 50, Resampling(draws=100)).acceleration == pytest.approx(
-        skewness / 6 / 50**0.5, abs=1e-12
-    )
+    found = bca(mean_of(values), 50, Resampling(draws=100))
+    assert found.acceleration == pytest.approx(skewness / 6 / 50**0.5, abs=1e-12)
 
 
 @settings(max_examples=30, deadline=None)
@@ -149,7 +135,6 @@ def test_jackknife_of_many_items_leaves_out_groups(monkeypatch: pytest.MonkeyPat
     assert exact.acceleration > 0.004
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     values=st.lists(st.floats(-100, 100, width=32), min_size=1, max_size=15),
     draws=st.integers(1, 200),
@@ -163,11 +148,6 @@ def test_interval_ends_are_ordered_finite_draws(values: list[float], draws: int,
     assert np.isfinite([found.estimate, found.z0, found.acceleration]).all()
 
 
-def test_symmetric_figures_have_no_acceleration() -> None:
-    found = bca(mean_of(np.tile([-1.0, 1.0], 25)), 50, Resampling(draws=100))
-    assert found.acceleration == pytest.approx(0, abs=1e-12)
-
-
 def test_percentile_interval_without_bias_and_acceleration() -> None:
     """Half of the draws lie below the figure, and leaving out an item changes nothing."""
     values = iter([np.zeros(1), np.array([-3.0, -2.0, -1.0, 1.0, 2.0, 3.0] * 50), np.zeros(2)])
@@ -176,28 +156,12 @@ def test_percentile_interval_without_bias_and_acceleration() -> None:
     assert (found.low, found.high) == percentile(found) == (-3.0, 3.0)
 
 
-@given(st.integers(0, 1000))
-@settings(max_examples=20, deadline=None)
-def test_swapping_the_systems_negates_the_difference(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    gold, one, other = rng.normal(size=(3, 15))
-    left, right = (bca(partial(pearson, system, gold), 15, Resampling(draws=50)) for system in (one, other))
-    there, back = difference(left, right), difference(right, left)
-    assert there.estimate == -back.estimate
-    assert there.draws.tolist() == (-back.draws).tolist()
-
-
 @pytest.mark.parametrize("n", [1, 2, 30])
 def test_constant_figures_have_an_interval_of_one_point(n: int) -> None:
     found = bca(lambda counts: np.full(len(counts), 0.25), n, Resampling(draws=100))
     assert (found.estimate, found.low, found.high, found.z0, found.acceleration) == (0.25, 0.25, 0.25, 0.0, 0.0)
     assert found.significant
     assert not bca(lambda counts: np.zeros(len(counts)), n, Resampling(draws=100)).significant
-
-
-def test_system_does_not_differ_from_itself() -> None:
-    itself = bca(partial(pearson, SYSTEM, GOLD), len(GOLD), Resampling(draws=100))
-    assert not difference(itself, itself).significant
 
 
 def test_difference_uses_the_same_resamples() -> None:
@@ -213,11 +177,21 @@ SAME = Resampling(draws=100)
 OTHER = (Resampling(draws=99), Resampling(draws=100, seed=2), Resampling(draws=100, level=0.9))
 
 
-@pytest.mark.parametrize(("n", "resampling"), [*((12, each) for each in OTHER), (11, SAME)])
-def test_paired_difference_rejects_different_resamples(n: int, resampling: Resampling) -> None:
-    one, other = (bca(lambda counts: counts[:, 0], *each) for each in ((12, SAME), (n, resampling)))
+@pytest.mark.parametrize("resampling", OTHER)
+def test_intervals_of_different_resamples_are_not_combined(resampling: Resampling) -> None:
+    one, other = (bca(mean_of(SYSTEM), 12, each) for each in (SAME, resampling))
     with pytest.raises(ValueError, match="the same resamples"):
         difference(one, other)
+    with pytest.raises(ValueError, match="same resampling settings"):
+        bca_mean([one, other])
+
+
+def test_intervals_of_different_or_no_items_are_not_combined() -> None:
+    one, other = (bca(mean_of(SYSTEM[:n]), n, SAME) for n in (12, 11))
+    with pytest.raises(ValueError, match="the same resamples"):
+        difference(one, other)
+    with pytest.raises(ValueError, match="needs intervals"):
+        bca_mean([])
 
 
 def test_weighted_mean_over_sets_uses_the_shares() -> None:
@@ -233,29 +207,7 @@ def test_estimate_beyond_all_draws_gives_the_percentile_interval() -> None:
     assert (found.low, found.high) == percentile(found) == (2.0, 97.0)
 
 
-def test_intervals_cover_the_true_mean_at_their_level() -> None:
-    rng = np.random.default_rng(10)
-    covered = 0
-    for _ in range(400):
-        values = rng.exponential(size=40)
-        found = bca(mean_of(values), 40, Resampling(draws=400, seed=int(rng.integers(2**31))))
-        covered += found.low <= 1.0 <= found.high
-    print(f"{covered} of 400 intervals cover the true mean")
-    assert 0.91 <= covered / 400 <= 0.98  # intervals of small skewed samples cover a little less
-
-
 @pytest.mark.parametrize(("n", "draws", "level"), [(0, 10, 0.95), (5, 0, 0.95), (5, 10, 1.0), (5, 10, 0.0)])
 def test_invalid_resampling_settings_raise(n: int, draws: int, level: float) -> None:
     with pytest.raises(ValueError, match="a bootstrap needs"):
         bca(lambda counts: np.zeros(len(counts)), n, Resampling(draws=draws, level=level))
-
-
-@pytest.mark.parametrize("resampling", OTHER)
-def test_mean_of_differently_resampled_intervals_raises(resampling: Resampling) -> None:
-    with pytest.raises(ValueError, match="same resampling settings"):
-        bca_mean([bca(mean_of(SYSTEM), 12, each) for each in (SAME, resampling)])
-
-
-def test_mean_of_no_intervals_raises() -> None:
-    with pytest.raises(ValueError, match="needs intervals"):
-        bca_mean([])

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, ndcg_score
 
@@ -54,9 +54,6 @@ def test_equal_scores_give_the_expected_ndcg_of_random_rankings() -> None:
     relevance = np.r_[np.ones(RELEVANT), np.zeros(CANDIDATES - RELEVANT)]
     expected = GOLDEN["expected_ndcg_of_a_random_ranking"]
     assert ndcg_of_scores(np.zeros(CANDIDATES), relevance) == pytest.approx(expected, abs=TOLERANCE)
-    rng = np.random.default_rng(0)
-    drawn = [ndcg_of_scores(rng.random(CANDIDATES), relevance) for _ in range(4000)]
-    assert np.mean(drawn) == pytest.approx(expected, abs=0.006)  # 3 standard errors
 
 
 def test_average_precision_of_random_rankings_has_its_closed_form() -> None:
@@ -89,11 +86,8 @@ def test_ndcg_of_a_part_equals_scikit_learn_on_the_whole(relevance: list[int], f
 
 @given(st.lists(st.integers(0, 2), min_size=2, max_size=12))
 def test_average_precision_without_ties_equals_scikit_learn(relevance: list[int]) -> None:
-    if any(relevance):
-        oracle = average_precision_score(np.array(relevance) > 0, falling(len(relevance)))
-        assert average_precision(*by_rank(list(map(float, relevance)))) == pytest.approx(oracle, abs=1e-12)
-    else:
-        assert average_precision(*by_rank(list(map(float, relevance)))) == 0.0
+    oracle = average_precision_score(np.array(relevance) > 0, falling(len(relevance))) if any(relevance) else 0.0
+    assert average_precision(*by_rank(list(map(float, relevance)))) == pytest.approx(oracle, abs=1e-12)
 
 
 def test_missing_relevant_documents_lower_average_precision() -> None:
@@ -113,18 +107,3 @@ def test_metrics_without_relevant_documents_are_zero() -> None:
     assert ndcg_of_scores(falling(3), np.zeros(3)) == 0.0
     assert ndcg_of_scores(falling(2), np.array([-1.0, 0.0])) == 0.0
     assert recall(["a"], {}, k=1) == 0.0
-
-
-@given(
-    scores=st.lists(st.integers(-20, 20), min_size=2, max_size=12, unique=True),
-    relevant=st.lists(st.booleans(), min_size=12, max_size=12),
-)
-def test_ndcg_depends_on_the_order_of_scores_only(scores: list[int], relevant: list[bool]) -> None:
-    given_scores, relevance = np.array(scores, np.float64), np.array(relevant[: len(scores)], np.float64)
-    assume(bool(relevance.any()))
-    found = ndcg_of_scores(given_scores, relevance)
-    assert 0 < found <= 1 + 1e-12
-    on_top = given_scores[relevance > 0].min() > given_scores[relevance == 0].max(initial=-np.inf)
-    assert (found == pytest.approx(1, abs=1e-12)) == on_top
-    for other in (given_scores**3, np.exp(given_scores / 5), 7 * given_scores - 2):
-        assert ndcg_of_scores(other, relevance) == pytest.approx(found, abs=1e-12)
