@@ -27,13 +27,10 @@ from tests.models.training.drawn_columns import drawn_column, one_token_texts
 from tests.support.project import GOLDEN_FILES
 from tests.support.rcmd_variants import dense_rcmd
 
-GOLDEN = GOLDEN_FILES
 CLRCMD, SBERT, TWITTER4SSE = (
-    json.loads((GOLDEN / f"{name}.json").read_text()) for name in ("clrcmd_loss", "sbert", "twitter4sse_loss")
+    json.loads((GOLDEN_FILES / f"{name}.json").read_text()) for name in ("clrcmd_loss", "sbert", "twitter4sse_loss")
 )
-
-batches = st.integers(1, 6)
-seeds = st.integers(0, 2**31)
+batches, seeds = st.integers(1, 6), st.integers(0, 2**31)
 
 
 class PassThrough(torch.nn.Module):
@@ -72,9 +69,6 @@ def columns_of(seed: int, b: int, count: int) -> list[EncodedColumn]:
     return [drawn_column(seed + n, b, 4, 6) for n in range(count)]
 
 
-# clrcmd
-
-
 @pytest.mark.parametrize("case", CLRCMD["cases"])
 def test_the_worked_losses_of_clrcmd(case: dict[str, Any]) -> None:
     """Anchors are axes, and each candidate is a vector with the worked similarities along them."""
@@ -84,16 +78,13 @@ def test_the_worked_losses_of_clrcmd(case: dict[str, Any]) -> None:
     assert rest.isfinite().all()
     candidates = torch.cat([similarities.T, rest], dim=1)
     positives, negatives = one_token_texts(candidates[:2]), one_token_texts(candidates[2:])
-    loss = Clrcmd(CLRCMD["temperature"])([anchors, positives, negatives])
-    assert loss.item() == pytest.approx(case["loss"], abs=CLRCMD["tolerance"])
-
-
-@pytest.mark.parametrize("case", CLRCMD["cases"])
-def test_the_worked_rows_of_clrcmd(case: dict[str, Any]) -> None:
-    similarities = torch.tensor(case["similarities"], dtype=torch.float64)
+    exact = similarities.double()
+    for loss in (
+        Clrcmd(CLRCMD["temperature"])([anchors, positives, negatives]),
+        in_batch_cross_entropy([exact[:, :2], exact[:, 2:]], 1 / CLRCMD["temperature"]),
+    ):
+        assert loss.item() == pytest.approx(case["loss"], abs=CLRCMD["tolerance"])
     assert sum(case["rows"]) / 2 == pytest.approx(case["loss"], abs=CLRCMD["tolerance"])
-    loss = in_batch_cross_entropy([similarities[:, :2], similarities[:, 2:]], 1 / CLRCMD["temperature"])
-    assert loss.item() == pytest.approx(case["loss"], abs=CLRCMD["tolerance"])
 
 
 @given(seed=seeds, b=batches, count=st.integers(2, 4))
@@ -112,25 +103,6 @@ def test_the_pooled_weight_adds_the_loss_over_cosines() -> None:
     assert_same(Clrcmd(temperature=0.1, pooled_weight=0.25), alone + 0.25 * pooled, columns)
 
 
-@given(seed=seeds, b=batches)
-@settings(max_examples=10)
-def test_clrcmd_of_one_repeated_text_is_log_2b(seed: int, b: int) -> None:
-    one = drawn_column(seed, 1, 4, 6)
-    same = EncodedColumn(one.tokens.expand(b, -1, -1), one.mask.expand(b, -1), one.pooled.expand(b, -1))
-    assert Clrcmd()([same] * 3).item() == pytest.approx(math.log(2 * b), abs=1e-5)
-    assert Clrcmd(pooled_weight=1.0)([same] * 3).item() == pytest.approx(2 * math.log(2 * b), abs=1e-5)
-
-
-@given(seed=seeds, b=batches, constant=st.floats(-3, 3))
-@settings(max_examples=20)
-def test_the_loss_is_invariant_to_constants(seed: int, b: int, constant: float) -> None:
-    scores = torch.rand(b, 2 * b, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-    torch.testing.assert_close(in_batch_cross_entropy([scores + constant], 20), in_batch_cross_entropy([scores], 20))
-
-
-# multiple negatives ranking
-
-
 def test_the_worked_loss_of_twitter4sse() -> None:
     a, p = (torch.tensor(TWITTER4SSE[name], dtype=torch.float32) for name in ("anchors", "positives"))
     tolerance = TWITTER4SSE["tolerance"]
@@ -140,30 +112,6 @@ def test_the_worked_loss_of_twitter4sse() -> None:
     torch.testing.assert_close(rows, torch.tensor(TWITTER4SSE["rows"]), atol=tolerance, rtol=0)
     loss = MultipleNegativesRanking(TWITTER4SSE["scale"])([one_token_texts(a), one_token_texts(p)])
     assert loss.item() == pytest.approx(TWITTER4SSE["loss"], abs=tolerance)
-
-
-@given(seed=seeds, b=batches, count=st.integers(2, 4))
-@settings(max_examples=20)
-def test_multiple_negatives_ranking_matches_sentence_transformers(seed: int, b: int, count: int) -> None:
-    columns = columns_of(seed, b, count)
-    oracle = by_sentence_transformers(losses.MultipleNegativesRankingLoss(PASS_THROUGH, scale=20), columns)
-    assert_same(MultipleNegativesRanking(), oracle, columns)
-
-
-@given(b=st.integers(1, 9))
-@settings(max_examples=9)
-def test_the_limits_of_multiple_negatives_ranking(b: int) -> None:
-    """Equal texts: log b. Positives equal anchors, others orthogonal: log(1 + (b - 1) exp(-20))."""
-    same, apart = one_token_texts(torch.ones(b, 9)), one_token_texts(torch.eye(b, 9))
-    objective = MultipleNegativesRanking()
-    assert objective([same, same]).item() == pytest.approx(math.log(b), abs=1e-6)
-    exact = math.log1p((b - 1) * math.exp(-20))
-    assert objective([apart, apart]).item() == pytest.approx(exact, abs=1e-6)
-    wide = in_batch_cross_entropy([torch.eye(b, dtype=torch.float64)], 20).item()
-    assert wide == pytest.approx(exact, rel=1e-6)
-
-
-# softmax
 
 
 def worked_softmax() -> tuple[Softmax, list[EncodedColumn]]:
@@ -198,52 +146,11 @@ def test_softmax_matches_sentence_transformers(seed: int, b: int, k: int) -> Non
         torch.testing.assert_close(found, parameter)
 
 
-@pytest.mark.parametrize("k", [2, 3, 7])
-def test_softmax_without_weights_is_log_k(k: int) -> None:
-    objective = Softmax(6, k)
-    for parameter in objective.parameters():
-        torch.nn.init.zeros_(parameter)
-    assert objective(columns_of(0, 5, 2), torch.arange(5) % k).item() == pytest.approx(math.log(k), abs=1e-6)
-
-
-def test_swapping_columns_keeps_the_difference_but_not_the_loss() -> None:
-    objective, (u, v) = worked_softmax()
-    assert objective.features([u, v])[:, 4:].equal(objective.features([v, u])[:, 4:])
-    label = torch.tensor([0])
-    assert objective([u, v], label).item() != pytest.approx(objective([v, u], label).item(), abs=1e-3)
-
-
-# cosine regression
-
-
 def test_the_worked_squared_error() -> None:
     _, (u, v) = worked_softmax()
     loss = CosineRegression()([u, v], torch.tensor([SBERT["grade"]]))
     assert loss.item() == pytest.approx(SBERT["squared_error"], abs=SBERT["tolerance"])
     assert math.sqrt(loss.item()) == pytest.approx(SBERT["grade"] - SBERT["cosine"], abs=1e-5)
-
-
-@given(seed=seeds, b=batches)
-@settings(max_examples=20)
-def test_cosine_regression_matches_sentence_transformers(seed: int, b: int) -> None:
-    columns, grades = columns_of(seed, b, 2), torch.linspace(0, 1, b)
-    oracle = by_sentence_transformers(losses.CosineSimilarityLoss(PASS_THROUGH), columns, grades)
-    assert_same(CosineRegression(), oracle, columns, grades)
-
-
-@given(seed=seeds, b=batches, grade=st.floats(-1, 1))
-@settings(max_examples=20)
-def test_the_limits_of_cosine_regression(seed: int, b: int, grade: float) -> None:
-    """Equal texts: (1 - g)^2, opposite ones (1 + g)^2, at most 4; 0 if the cosine is the grade."""
-    text = drawn_column(seed, b, 4, 6)
-    opposite = EncodedColumn(-text.tokens, text.mask, -text.pooled)
-    grades = torch.full((b,), grade)
-    assert CosineRegression()([text, text], grades).item() == pytest.approx((1 - grade) ** 2, abs=1e-5)
-    assert CosineRegression()([text, opposite], grades).item() == pytest.approx((1 + grade) ** 2, abs=1e-5)
-    assert CosineRegression()([text, text], torch.ones(b)).item() == pytest.approx(0, abs=1e-10)
-
-
-# triplet
 
 
 @pytest.mark.parametrize(("margin", "expected"), SBERT["triplet"]["loss_of_margin"].items())
@@ -254,19 +161,21 @@ def test_the_worked_triplets(margin: str, expected: float) -> None:
     assert loss.item() == pytest.approx(expected, abs=SBERT["triplet"]["tolerance"])
 
 
-@given(seed=seeds, b=batches, margin=st.sampled_from([0.5, 1.0, 5.0]))
-@settings(max_examples=20)
-def test_triplet_matches_sentence_transformers(seed: int, b: int, margin: float) -> None:
-    columns = columns_of(seed, b, 3)
-    oracle = by_sentence_transformers(losses.TripletLoss(PASS_THROUGH, triplet_margin=margin), columns)
-    assert_same(Triplet(margin), oracle, columns)
+@pytest.mark.parametrize(
+    ("objective", "oracle", "columns", "graded"),
+    [
+        (MultipleNegativesRanking(), losses.MultipleNegativesRankingLoss(PASS_THROUGH, scale=20), (2, 4), False),
+        (CosineRegression(), losses.CosineSimilarityLoss(PASS_THROUGH), (2, 2), True),
+        *((Triplet(m), losses.TripletLoss(PASS_THROUGH, triplet_margin=m), (3, 3), False) for m in (0.5, 1.0, 5.0)),
+    ],
+)
+def test_objectives_match_sentence_transformers(
+    objective: Objective, oracle: torch.nn.Module, columns: tuple[int, int], graded: bool
+) -> None:
+    @given(seed=seeds, b=batches, count=st.integers(*columns))
+    @settings(max_examples=15)
+    def check(seed: int, b: int, count: int) -> None:
+        drawn, grades = columns_of(seed, b, count), torch.linspace(0, 1, b) if graded else None
+        assert_same(objective, by_sentence_transformers(oracle, drawn, grades), drawn, grades)
 
-
-@given(seed=seeds, b=batches, margin=st.floats(0.1, 5))
-@settings(max_examples=20)
-def test_the_limits_of_triplet(seed: int, b: int, margin: float) -> None:
-    """Negative equals positive: the margin. Negative farther by the margin: 0."""
-    anchor, positive = columns_of(seed, b, 2)
-    assert Triplet(margin)([anchor, positive, positive]).item() == pytest.approx(margin, abs=1e-5)
-    away = one_token_texts(anchor.pooled + 100 * torch.eye(6)[0])
-    assert Triplet(margin)([anchor, anchor, away]).item() == 0
+    check()

@@ -12,25 +12,15 @@ from semblance.models.training.running_text import read_running_text
 from tests.support.text_files import write
 
 
-def test_texts_of_all_files_are_read_in_order(tmp_path: Path) -> None:
+def test_texts_of_all_files_are_read_without_evaluated_ones(tmp_path: Path) -> None:
     lines = write(tmp_path / "a.txt", "It was  a dark night.", "", "Too short here", "The storm came from the west.")
     objects = write(tmp_path / "b.jsonl", '{"text": "She sold the old house.", "doc": 1}', '{"text": ""}')
     found = read_running_text([lines, objects], ())
     assert found.texts == ["It was a dark night.", "The storm came from the west.", "She sold the old house."]
     assert (len(found), found.removed) == (3, 0)
-
-
-def test_evaluated_texts_are_left_out_and_counted(tmp_path: Path) -> None:
-    file = write(tmp_path / "a.txt", "It was a DARK night!", "The storm came from the west.")
-    found = read_running_text([file], {"it was a dark night"})
-    assert found.texts == ["The storm came from the west."]
-    assert found.removed == 1
-
-
-def test_the_digest_depends_on_every_file(tmp_path: Path) -> None:
-    first, second = (write(tmp_path / name, f"The storm came from {name} today.") for name in ("a.txt", "b.txt"))
-    digests = {read_running_text(files, ()).sha256 for files in ([first], [second], [first, second])}
-    assert len(digests) == 3
+    some = read_running_text([lines, objects], {"the storm came from the west"})
+    assert (some.texts, some.removed) == ([found.texts[0], found.texts[2]], 1)
+    assert len({read_running_text(files, ()).sha256 for files in ([lines], [objects], [lines, objects])}) == 3
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,6 @@ def test_every_row_is_seen_over_the_epochs() -> None:
 
 
 def test_only_seed_and_epoch_decide_the_order() -> None:
-    torch.manual_seed(1)
     first = batches(100, 8, epoch=3)
     torch.manual_seed(2)
     assert batches(100, 8, epoch=3) == first

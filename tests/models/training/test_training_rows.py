@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import pytest
@@ -12,15 +13,9 @@ from pydantic import ValidationError
 
 from semblance.models.errors import BadDataSet
 from semblance.models.evaluation.contamination import held_out_forms, normal_form, texts_of
-from semblance.models.evaluation.tasks import (
-    GradedPairs,
-    Rankings,
-    Retrieval,
-    Triplets,
-    WordAlignedPair,
-    WordAlignment,
-)
+from semblance.models.evaluation.tasks import GradedPairs, Rankings, Retrieval, Triplets, WordAlignedPair, WordAlignment
 from semblance.models.training.errors import BadTrainingData
+from semblance.models.training.recipe import Recipe
 from semblance.models.training.recipes.sbert_nli import SbertNli
 from semblance.models.training.recipes.sbert_regression import SbertRegression
 from semblance.models.training.recipes.surrogate import Surrogate
@@ -28,50 +23,38 @@ from semblance.models.training.training_rows import TrainingRows, read_rows
 from tests.support.text_files import write, write_table
 
 
-def nli(file: Path) -> TrainingRows:
-    recipe = SbertNli()
+def read(file: Path, recipe: Recipe) -> TrainingRows:
     return read_rows(file, recipe.text_columns(), recipe.label, recipe.label_value, {})
+
+
+def read_pairs(file: Path, evaluated: Mapping[str, Collection[str]]) -> TrainingRows:
+    return read_rows(file, ["text_a", "text_b"], None, SbertNli().label_value, evaluated)
 
 
 def test_labels_become_numbers_and_undecided_rows_are_counted(tmp_path: Path) -> None:
     rows = [("label", "premise", "hypothesis"), ("neutral", "a", "b"), ("-", "c", "d"), ("contradiction", "e", "f")]
-    found = nli(write_table(tmp_path / "nli.tsv", rows))
+    found = read(write_table(tmp_path / "nli.tsv", rows), SbertNli())
     assert found.texts == {"premise": ["a", "e"], "hypothesis": ["b", "f"]}
-    assert found.labels == [2, 0]
-    assert found.unlabeled == 1
-    assert len(found) == 2
-
-
-def test_an_unknown_label_is_reported_with_its_line(tmp_path: Path) -> None:
-    rows = [("premise", "hypothesis", "label"), ("a", "b", "neutral"), ("c", "d", "Maybe")]
-    with pytest.raises(BadDataSet, match=r"nli.tsv, line 3: label is 'Maybe', not one of contradiction, entailment"):
-        nli(write_table(tmp_path / "nli.tsv", rows))
+    assert (found.labels, found.unlabeled, len(found)) == ([2, 0], 1, 2)
+    with pytest.raises(BadDataSet, match=r"nli.tsv, line 5: label is 'Maybe', not one of contradiction, entailment"):
+        read(write_table(tmp_path / "nli.tsv", [*rows, ("Maybe", "g", "h")]), SbertNli())
 
 
 def test_grades_are_mapped_to_the_unit_interval(tmp_path: Path) -> None:
     recipe = SbertRegression(lowest=1, highest=5)
     rows = [("sentence1", "sentence2", "score"), ("a", "b", "1"), ("c", "d", "4"), ("e", "f", "5.5")]
-
-    def read(count: int) -> TrainingRows:
-        file = write_table(tmp_path / "graded.tsv", rows[:count])
-        return read_rows(file, recipe.text_columns(), recipe.label, recipe.label_value, {})
-
-    assert read(3).labels == [0.0, 0.75]
+    assert read(write_table(tmp_path / "graded.tsv", rows[:3]), recipe).labels == [0.0, 0.75]
     with pytest.raises(BadDataSet, match=r"line 4: score is 5.5, not from 1 to 5"):
-        read(4)
+        read(write_table(tmp_path / "graded.tsv", rows), recipe)
 
 
 def test_scores_of_a_teacher_can_be_rescaled(tmp_path: Path) -> None:
     scores = [("sentence1", "sentence2", "score"), ("a", "b", "-0.5"), ("c", "d", "0.975"), ("e", "f", "1")]
     file = write_table(tmp_path / "scored.tsv", scores)
-
-    def read(recipe: Surrogate) -> TrainingRows:
-        return read_rows(file, recipe.text_columns(), recipe.label, recipe.label_value, {})
-
-    assert read(Surrogate()).labels == [-0.5, 0.975, 1.0]
-    assert read(Surrogate(lowest=0.25)).labels == pytest.approx([-1, 0.725 / 0.75, 1])
-    with pytest.raises(BadDataSet, match=r"line 2: score is -0.5, not from 0.8 to 1: cosines are in \[-1, 1\]"):
-        read(Surrogate(lowest=0.9))
+    assert read(file, Surrogate()).labels == [-0.5, 0.975, 1.0]
+    assert read(file, Surrogate(lowest=0.25)).labels == pytest.approx([-1, 0.725 / 0.75, 1])
+    with pytest.raises(BadDataSet, match=r"line 2: score is -0.5, not from 0.8 to 1"):
+        read(file, Surrogate(lowest=0.9))
     with pytest.raises(ValidationError, match="lowest must be below highest"):
         Surrogate(lowest=1)
 
@@ -83,34 +66,19 @@ def test_empty_files_and_missing_columns_are_refused(tmp_path: Path) -> None:
         ("header.tsv", ["premise\thypothesis\tlabel"], "header.tsv has no row to train on"),
     ):
         with pytest.raises((BadDataSet, BadTrainingData), match=complaint):
-            nli(write(tmp_path / name, *lines))
+            read(write(tmp_path / name, *lines), SbertNli())
 
 
 def test_commas_and_quotes_are_read_from_csv(tmp_path: Path) -> None:
-    file = write(tmp_path / "pairs.csv", "text_a,text_b", '"one, two",three')
-    found = read_rows(file, ["text_a", "text_b"], None, SbertNli().label_value, {})
+    found = read_pairs(write(tmp_path / "pairs.csv", "text_a,text_b", '"one, two",three'), {})
     assert found.texts == {"text_a": ["one, two"], "text_b": ["three"]}
     assert found.labels is None
 
 
-def test_evaluated_texts_are_left_out_regardless_of_case_and_punctuation(tmp_path: Path) -> None:
-    rows = [("text_a", "text_b"), ("A dog  runs!", "x"), ("y", "a DOG, runs."), ("a dog ran", "z")]
-    evaluated = {normal_form("A dog runs."): {"stsb"}}
-    file = write_table(tmp_path / "pairs.tsv", rows)
-    found = read_rows(file, ["text_a", "text_b"], None, SbertNli().label_value, evaluated)
-    assert found.texts == {"text_a": ["a dog ran"], "text_b": ["z"]}
-    assert found.removed == 2
-    with pytest.raises(BadTrainingData, match="3 left out as evaluated"):
-        read_rows(file, ["text_a", "text_b"], None, SbertNli().label_value, {**evaluated, "a dog ran": {"sickr"}})
-
-
-def test_rows_are_counted_for_every_set_they_touch(tmp_path: Path) -> None:
-    texts = [
-        ("stsb", "A man plays a guitar."),
-        ("sickr", "a man plays a guitar"),
-        ("sickr", "The cat's asleep!"),
-        ("ists_images", "A dog runs."),
-    ]
+def test_evaluated_rows_are_left_out_and_counted_by_set(tmp_path: Path) -> None:
+    """Whatever their case and punctuation; texts of three words are no sign of a test set."""
+    guitar, asleep, dog = "A man plays a guitar.", "The cat's asleep!", "A dog runs."
+    texts = [("stsb", guitar), ("sickr", guitar), ("sickr", asleep), ("ists_images", dog)]
     rows = [
         ("text_a", "text_b"),
         ("a MAN plays -- a guitar", "The cat’s asleep"),
@@ -119,14 +87,12 @@ def test_rows_are_counted_for_every_set_they_touch(tmp_path: Path) -> None:
         ("a dog runs", "three words stay"),
         ("a man plays the guitar", "z"),
     ]
-    file = write_table(tmp_path / "pairs.tsv", rows)
-    found = read_rows(file, ["text_a", "text_b"], None, SbertNli().label_value, held_out_forms(texts))
-    assert found.texts == {
-        "text_a": ["a dog runs", "a man plays the guitar"],
-        "text_b": ["three words stay", "z"],
-    }
+    found = read_pairs(write_table(tmp_path / "pairs.tsv", rows), held_out_forms(texts))
+    assert list(zip(*found.texts.values(), strict=True)) == rows[4:]
     assert found.removed == 3
     assert list(found.removed_by.items()) == [("sickr", 3), ("stsb", 2)]
+    with pytest.raises(BadTrainingData, match="3 left out as evaluated"):
+        read_pairs(write_table(tmp_path / "pairs.tsv", rows[:4]), held_out_forms(texts))
 
 
 @given(st.lists(st.sampled_from(["Dog", "cat's", "a", "--", "é"]), max_size=6))
@@ -141,13 +107,6 @@ def test_texts_of_four_words_are_held_out(words: list[str]) -> None:
 def test_equivalent_unicode_texts_have_one_normal_form(text: str) -> None:
     apart = unicodedata.normalize("NFD", text)
     assert normal_form(apart) == normal_form(text) == normal_form(normal_form(text))
-
-
-def test_evaluated_texts_are_left_out_in_any_unicode_normalization(tmp_path: Path) -> None:
-    rows = [("text_a", "text_b"), (unicodedata.normalize("NFD", "Le café, là."), "x"), ("y", "z")]
-    file = write_table(tmp_path / "pairs.tsv", rows)
-    found = read_rows(file, ["text_a", "text_b"], None, SbertNli().label_value, {normal_form("le café là"): {"stsb"}})
-    assert found.texts == {"text_a": ["y"], "text_b": ["z"]}
 
 
 def test_all_texts_of_a_task_count_as_evaluated() -> None:

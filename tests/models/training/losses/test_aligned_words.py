@@ -17,14 +17,9 @@ from semblance.models.model_files.source import Source
 from semblance.models.training.losses.aligned_words import AlignedWords
 from semblance.models.training.recipes.clrcmd import Clrcmd
 from semblance.models.training.sentence_model import build_model
-from tests.support.small_model import load, make_small
+from tests.support.small_model import load
 
 WORDS = ("the", "storm", "can't", "unbelievably", "stop", ",", "Zürich", "near", "antidisestablishmentarianism")
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_small(tmp_path_factory.mktemp("base") / "tiny")
 
 
 @pytest.fixture(scope="module")
@@ -97,10 +92,3 @@ def test_words_beyond_the_longest_input_do_not_count(model: SentenceTransformer)
     short = WordAlignedPair("short", words[:2], words[:2], frozenset({(0, 0), (1, 1)}), frozenset())
     cut = aligned(model, max_tokens=4).of([whole]).item()  # [CLS] the storm [SEP]
     assert cut == pytest.approx(aligned(model).of([short]).item(), abs=1e-5)
-
-
-def test_a_word_whose_only_candidate_is_linked_has_no_loss(model: SentenceTransformer) -> None:
-    alone = WordAlignedPair("alone", ("storm",), ("near",), frozenset({(0, 0)}), frozenset())
-    assert aligned(model).of([alone]).item() == pytest.approx(0, abs=1e-5)
-    unlinked = WordAlignedPair("unlinked", ("storm",), ("near",), frozenset(), frozenset())
-    assert aligned(model).of([unlinked]).item() == 0

@@ -16,24 +16,19 @@ from semblance.models.training.losses.kept_vectors import KeptVectors
 from semblance.models.training.recipe import LowRank
 from semblance.models.training.recipes.clrcmd import Clrcmd
 from semblance.models.training.sentence_model import build_model, merge_adapters
-from tests.support.small_model import load, make_small
+from tests.support.small_model import load
 
 TEXTS = ["the dog runs near the river", "a storm", "the ship waits near the bridge today"]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_small(tmp_path_factory.mktemp("base") / "tiny")
-
-
-def tuned_model(folder: Path, scale: float) -> SentenceTransformer:
-    """The network with random adapters of this scale; 0 changes nothing."""
+def tuned_model(folder: Path) -> SentenceTransformer:
+    """The network with random adapters."""
     torch.manual_seed(0)
     model = build_model(read_transformer(Source(folder)), Clrcmd(low_rank=LowRank(rank=4), dropout=0.3))
     for module in model.modules():
         if isinstance(module, LoraLayer):
             for weights in module.lora_B.parameters():
-                torch.nn.init.normal_(weights, std=scale) if scale else torch.nn.init.zeros_(weights)
+                torch.nn.init.normal_(weights, std=0.2)
     return model.train()
 
 
@@ -41,13 +36,8 @@ def kept(model: SentenceTransformer, weight: float) -> KeptVectors:
     return KeptVectors(model, TEXTS, weight, batch_size=2, max_tokens=64)
 
 
-def test_untrained_adapters_lose_nothing(folder: Path) -> None:
-    model = tuned_model(folder, 0.0).eval()
-    assert kept(model, 3.0).of(TEXTS).item() == pytest.approx(0, abs=1e-6)
-
-
 def test_the_loss_equals_its_formula_over_saved_models(folder: Path, tmp_path: Path) -> None:
-    model = tuned_model(folder, 0.2).eval()
+    model = tuned_model(folder).eval()
     loss = kept(model, 3.0).of(TEXTS).item()
     merge_adapters(model, 1.0).save_pretrained(str(tmp_path / "tuned"), create_model_card=False)
     before, after = (_token_vectors(each) for each in (folder, tmp_path / "tuned"))
@@ -57,7 +47,7 @@ def test_the_loss_equals_its_formula_over_saved_models(folder: Path, tmp_path: P
 
 
 def test_the_reference_has_no_dropout_and_no_gradient(folder: Path) -> None:
-    model = tuned_model(folder, 0.2)
+    model = tuned_model(folder)
     passes = []
     model.register_forward_hook(lambda module, *_: passes.append((module.training, torch.is_grad_enabled())))
     loss = kept(model, 1.0).of(TEXTS)
@@ -71,7 +61,7 @@ def test_the_reference_has_no_dropout_and_no_gradient(folder: Path) -> None:
 
 
 def test_a_batch_is_drawn_by_the_generator_of_torch(folder: Path) -> None:
-    loss = kept(tuned_model(folder, 0.2).eval(), 1.0)
+    loss = kept(tuned_model(folder).eval(), 1.0)
     values = []
     for seed in (0, 0, 1, 2, 3):
         torch.manual_seed(seed)
