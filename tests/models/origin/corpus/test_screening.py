@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semblance.models.origin.corpus import screening
@@ -70,6 +70,7 @@ def assert_matches_oracle(corpus: Corpus, index: Screening, sentence: str) -> No
         assert few_scores.tolist() == scores[:limit].tolist()
 
 
+@settings(max_examples=15)  # each writes files
 @given(
     drawn=st.lists(st.lists(texts, min_size=3, max_size=7), min_size=2, max_size=9), queries=st.lists(texts, max_size=4)
 )

@@ -15,14 +15,7 @@ import pytest
 
 from semblance.models.evaluation.datasets import graded_pairs
 from semblance.models.origin.errors import BadHarvest
-from semblance.models.origin.harvest.dataset import (
-    COLUMNS,
-    SPLITS,
-    JoinedHarvest,
-    SplitShares,
-    join_shards,
-    write_splits,
-)
+from semblance.models.origin.harvest.dataset import COLUMNS, SPLITS, SplitShares, join_shards, write_splits
 from semblance.models.origin.harvest.harvest import HarvestPlan, PairScores, ShardId, harvest
 from semblance.models.origin.harvest.shard import ABOUT, Shard
 from semblance.models.origin.scoring.scoring import FORMS
@@ -47,6 +40,12 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def two_thirds(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return harvested(tmp_path_factory.mktemp("two") / "out", "1/3", "2/3")
+
+
+@pytest.fixture(scope="module")
+def another(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A harvest with another seed."""
+    return harvested(tmp_path_factory.mktemp("another") / "out", plan=replace(PLAN, seed=1))
 
 
 def table(file: Path) -> list[list[str]]:
@@ -77,8 +76,8 @@ def test_a_pair_in_two_shards_is_kept_once(tmp_path: Path) -> None:
     assert two.dropped["in several bundles"] > 0 == one.dropped["in several bundles"]
 
 
-def test_damaged_and_missing_files_are_reported_and_skipped(tmp_path: Path) -> None:
-    out = harvested(tmp_path / "out", "1/3", "2/3")
+def test_damaged_and_missing_files_are_reported_and_skipped(two_thirds: Path, tmp_path: Path) -> None:
+    out = shutil.copytree(two_thirds, tmp_path / "out")
     every = join_shards([out]).pairs.to_pylist()
     cut, flipped, gone, *_ = sorted(out.glob("*/part-*.parquet"))
     cut.write_bytes(cut.read_bytes()[:-40])
@@ -88,13 +87,13 @@ def test_damaged_and_missing_files_are_reported_and_skipped(tmp_path: Path) -> N
     changed = "is damaged: its bytes have changed since it was written"
     assert found.damaged == [f"{file} {changed}" for file in (cut, flipped)]
     assert found.missing == ["shard 3/3", f"{gone.parent}: 1 of 5 files"]
-    lost = {*PLAN.files(ShardId(1, 3))[0], *PLAN.files(ShardId(1, 3))[1], *PLAN.files(ShardId(1, 3))[2]}
+    lost = {bundle for file in range(3) for bundle in PLAN.files(ShardId(1, 3))[file]}
     rows = found.pairs.to_pylist()
     assert {row["bundle"] for row in rows} == {row["bundle"] for row in every} - lost
     left = [row for row in every if row["bundle"] not in lost]
     assert [row for row in rows if row in left] == left  # besides pairs of lost bundles that other bundles had
     (gone.parent / ABOUT).write_text("{")
-    assert "is not a shard of a harvest" in join_shards([out]).damaged[0]
+    assert "is not a shard of a harvest: cannot read" in join_shards([out]).damaged[0]
 
 
 @pytest.mark.parametrize(
@@ -118,8 +117,7 @@ def test_damaged_and_missing_files_are_reported_and_skipped(tmp_path: Path) -> N
 def test_a_shard_with_broken_provenance_is_reported_and_skipped(
     two_thirds: Path, tmp_path: Path, corrupt: Callable[[dict[str, Any]], object]
 ) -> None:
-    shutil.copytree(two_thirds, tmp_path / "out")
-    file = tmp_path / "out" / "shard-1-of-3" / ABOUT
+    file = shutil.copytree(two_thirds, tmp_path / "out") / "shard-1-of-3" / ABOUT
     about = json.loads(file.read_text("utf-8"))
     corrupt(about)
     file.write_text(json.dumps(about), "utf-8")
@@ -132,38 +130,32 @@ def test_a_shard_with_broken_provenance_is_reported_and_skipped(
         join_shards([file.parent])
 
 
-def test_a_file_with_other_columns_is_reported_and_skipped(tmp_path: Path) -> None:
-    out = harvested(tmp_path / "out")
-    shard = Shard(out / "shard-1-of-1")
-    first, *_ = shard.files().values()
-    table = shard.read(first).drop_columns(["fallback"])
-    first.unlink()
-    shard.write(0, table)
-    [damage] = join_shards([out]).damaged
-    assert damage.endswith("does not have the columns of a harvest")
-
-
-def test_a_file_of_another_harvest_is_reported_and_skipped(whole: Path, tmp_path: Path) -> None:
-    other = harvested(tmp_path / "other", plan=HarvestPlan(pairs=900, bundles_a_file=4, seed=1))
-    out = tmp_path / "out"
-    shutil.copytree(whole, out)
-    [first] = out.glob("*/part-000000-*")
-    [stranger] = other.glob("*/part-000000-*")
+def test_strange_files_are_reported_and_skipped(whole: Path, another: Path, tmp_path: Path) -> None:
+    out = shutil.copytree(whole, tmp_path / "out")
+    [first, second] = (next(out.glob(f"*/part-00000{number}-*")) for number in (0, 1))
+    [stranger] = another.glob("*/part-000000-*")
     first.unlink()
     shutil.copy(stranger, first.parent)
-    [damage] = join_shards([out]).damaged
-    assert damage.startswith(f"{first.parent / stranger.name} is of another harvest than")
+    shard = Shard(second.parent)
+    other_columns = shard.read(second).drop_columns(["fallback"])
+    second.unlink()
+    shard.write(1, other_columns)
+    strange, lacking = join_shards([out]).damaged
+    assert strange.startswith(f"{first.parent / stranger.name} is of another harvest than")
+    assert lacking.endswith("does not have the columns of a harvest")
 
 
-def test_shards_of_different_harvests_are_refused_with_the_difference(whole: Path, tmp_path: Path) -> None:
-    other = harvested(tmp_path / "other", plan=HarvestPlan(pairs=900, bundles_a_file=4, seed=1))
-    with pytest.raises(BadHarvest, match=r"differ in seed: give one of them"):
-        join_shards([whole, other])
+def test_shards_of_different_harvests_are_refused_with_the_difference(
+    whole: Path, another: Path, tmp_path: Path
+) -> None:
     halves = harvested(tmp_path / "halves", "1/2")
-    with pytest.raises(BadHarvest, match=r"differ in shard\.of"):
-        join_shards([whole, halves])
-    with pytest.raises(BadHarvest, match="no harvest in"):
-        join_shards([tmp_path])
+    for folders, complaint in (
+        ([whole, another], r"differ in seed: give one of them"),
+        ([whole, halves], r"differ in shard\.of"),
+        ([tmp_path], "no harvest in"),
+    ):
+        with pytest.raises(BadHarvest, match=complaint):
+            join_shards(folders)
     for file in halves.glob("*/part-*"):
         file.unlink()
     with pytest.raises(BadHarvest, match=r"no pairs in .*halves"):
@@ -175,15 +167,13 @@ def test_splits_share_no_bundle_and_no_sentence(whole: Path, tmp_path: Path, see
     joined = join_shards([whole])
     counts = write_splits(joined, "cosine", SplitShares(dev=0.05, test=0.1, seed=seed), tmp_path)
     tables = {name: table(tmp_path / f"{name}.tsv") for name in SPLITS}
-    bundles = {name: {row[4] for row in rows} for name, rows in tables.items()}
-    sentences = {name: {number for row in rows for number in row[5:]} for name, rows in tables.items()}
-    texts = {name: {text for row in rows for text in row[:2]} for name, rows in tables.items()}
-    for one, other in (("train", "dev"), ("train", "test"), ("dev", "test")):
-        assert not bundles[one] & bundles[other]
-        assert not sentences[one] & sentences[other]
-        assert not texts[one] & texts[other]
-    assert len(bundles["test"]) == 6
-    assert len(bundles["dev"]) <= 3
+    for columns in (slice(4, 5), slice(5, None), slice(0, 2)):  # bundles, numbers of sentences, their texts
+        train, dev, test = ({each for row in tables[name] for each in row[columns]} for name in SPLITS)
+        assert not train & dev
+        assert not train & test
+        assert not dev & test
+    assert len({row[4] for row in tables["test"]}) == 6
+    assert len({row[4] for row in tables["dev"]}) <= 3
     assert {name: counts[name] for name in SPLITS} == {name: len(rows) for name, rows in tables.items()}
     assert sum(counts.values()) == len(joined.pairs)
     assert counts["left out: a sentence of test"] > 0
@@ -238,6 +228,5 @@ def test_pairs_without_finite_scores_are_left_out_and_counted(tmp_path: Path) ->
 def test_a_split_without_training_pairs_is_refused(whole: Path, tmp_path: Path) -> None:
     with pytest.raises(BadHarvest, match=r"dev and test must leave some for training: not 0\.5 and 0\.5"):
         SplitShares(dev=0.5, test=0.5)
-    joined: JoinedHarvest = join_shards([whole])
     with pytest.raises(BadHarvest, match="no pair is left to train on"):
-        write_splits(joined, "cosine", SplitShares(dev=0, test=0.999), tmp_path)
+        write_splits(join_shards([whole]), "cosine", SplitShares(dev=0, test=0.999), tmp_path)

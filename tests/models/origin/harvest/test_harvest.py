@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -13,7 +12,6 @@ from filelock import FileLock
 from semblance.models.origin.errors import BadHarvest
 from semblance.models.origin.harvest.harvest import HarvestPlan, HarvestProgress, ShardId, harvest
 from semblance.models.origin.harvest.sampling import BundleSampler
-from semblance.models.origin.harvest.shard import ABOUT, Shard
 from semblance.models.origin.scoring.scoring import FORMS
 from tests.models.origin.small_harvest import WordCounts, small_corpus, small_source
 
@@ -35,12 +33,9 @@ class Cut(Exception):
     """Simulates the end of the process."""
 
 
-def cut_after(bundles: int) -> Callable[[HarvestProgress], None]:
-    def report(progress: HarvestProgress) -> None:
-        if progress.bundles >= bundles:
-            raise Cut
-
-    return report
+def cut_after_eight(progress: HarvestProgress) -> None:
+    if progress.bundles >= 8:
+        raise Cut
 
 
 def test_every_pair_is_written_once_with_scores_and_origin(tmp_path: Path) -> None:
@@ -64,20 +59,15 @@ def test_every_pair_is_written_once_with_scores_and_origin(tmp_path: Path) -> No
     for row in found:
         *shown, first, second, near = row.values()
         assert (*shown, near) == expected[frozenset((first, second))]
-    assert {row["kind"] for row in found} >= {
-        "anchor-near",
-        "near-near",
-        "anchor-document",
-        "near-random",
-        "document-random",
-    }
+    kinds_of_pairs = {"anchor-near", "near-near", "anchor-document", "near-random", "document-random"}
+    assert {row["kind"] for row in found} >= kinds_of_pairs
 
 
 def test_an_interrupted_harvest_resumes_and_ends_with_the_same_pairs(tmp_path: Path) -> None:
     harvest(small_source(), PLAN, WHOLE, tmp_path / "whole", ignore_progress)
     source = small_source()
     with pytest.raises(Cut):
-        harvest(source, PLAN, WHOLE, tmp_path / "cut", cut_after(8))
+        harvest(source, PLAN, WHOLE, tmp_path / "cut", cut_after_eight)
     assert len(list(tmp_path.glob("cut/*/part-*.parquet"))) == 2
     seen: list[HarvestProgress] = []
     harvest(source, PLAN, WHOLE, tmp_path / "cut", seen.append)
@@ -100,9 +90,8 @@ def test_a_damaged_file_is_reported_and_harvested_again(tmp_path: Path) -> None:
     cut.write_bytes(cut.read_bytes()[:-40])
     flipped.write_bytes(flip(flipped.read_bytes(), 300))
     done = harvest(small_source(), PLAN, WHOLE, tmp_path, ignore_progress)
-    assert done.damaged == [
-        f"{file} is damaged: its bytes have changed since it was written" for file in (cut, flipped)
-    ]
+    for file, damage in zip((cut, flipped), done.damaged, strict=True):
+        assert damage.startswith(f"{file} is damaged: its bytes have changed")
     assert rows(tmp_path) == whole
     assert not harvest(small_source(), PLAN, WHOLE, tmp_path, ignore_progress).damaged
 
@@ -151,10 +140,3 @@ def test_invalid_plans_are_refused(tmp_path: Path) -> None:
         with pytest.raises(BadHarvest, match="a shard is written i/n"):
             ShardId.parse(text)
     assert not list(tmp_path.iterdir())
-
-
-def test_a_shard_without_readable_provenance_is_refused(tmp_path: Path) -> None:
-    harvest(small_source(), PLAN, WHOLE, tmp_path, ignore_progress)
-    (tmp_path / "shard-1-of-1" / ABOUT).write_text("{")
-    with pytest.raises(BadHarvest, match=r"shard-1-of-1 is not a shard of a harvest: cannot read"):
-        Shard(tmp_path / "shard-1-of-1").about()

@@ -69,7 +69,7 @@ def test_single_words_and_truncated_sentences_are_not_sampled() -> None:
 def test_han_characters_count_as_words() -> None:
     lines = ["你好吗", "我很好。", "再见!", "谢谢_你", "don't", "a_b"]  # none has white space
     assert len(sampler(Lines([lines]))) == 6
-    with pytest.raises(BadCorpus, match="has 5 sentences of 2 words or more"):
+    with pytest.raises(BadCorpus, match=r"has 5 sentences of 2 words or more .* too few for bundles of 6"):
         sampler(Lines([[*lines[:-1], "你"]]))
 
 
@@ -79,11 +79,3 @@ def test_random_sentences_replace_missing_near_ones() -> None:
     assert kinds == {("anchor", "document", "random", "random", "random", "random")}
     alone = Lines([[line] for line in ("one two", "three four", "five six", "seven eight", "nine ten", "six seven")])
     assert [sampler(alone).bundle(i).kinds.count("random") for i in range(6)].count(4) == 2  # six and six are near
-
-
-def test_a_corpus_too_small_for_a_bundle_is_refused() -> None:
-    with pytest.raises(
-        BadCorpus,
-        match="has 5 sentences of 2 words or more that the teacher reads completely, too few for bundles of 6",
-    ):
-        sampler(Lines([["One word more.", "Two words.", "Three words.", "Four words.", "Five words.", "Six"]]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shutil
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +18,7 @@ from semblance.models.formats.transformer_folder import read_transformer
 from semblance.models.model_files.source import Source
 from semblance.models.origin.errors import BadOrigin
 from semblance.models.origin.networks.generation import Generation
-from semblance.models.origin.networks.generation_inputs import SpecialIds, batches_by_length, build_inputs
+from semblance.models.origin.networks.generation_inputs import SpecialIds, batches_by_length
 from semblance.models.origin.networks.generation_network import (
     network_from_encoder,
     new_network,
@@ -93,27 +92,11 @@ def test_likelihoods_match_a_plain_loop_over_the_network(part: ContextPart) -> N
     np.testing.assert_allclose(generation(net).log_likelihoods(part, *sentences), expected, atol=1e-5)
 
 
-def test_a_likelihood_does_not_depend_on_its_batch() -> None:
-    net, sentences = network(), three(60)
-    for precision, tolerance in (("float32", 1e-5), ("bfloat16", 0.02)):
-        model = generation(net, precision)
-        together = model.log_likelihoods("centre", *sentences)
-        alone = [model.log_likelihoods("centre", *([row] for row in each))[0] for each in zip(*sentences, strict=True)]
-        np.testing.assert_allclose(together, alone, atol=tolerance)
-
-
-def test_likelihoods_are_normalized_by_length() -> None:
-    """With equal probabilities of all tokens, the length of a sentence does not matter."""
-    net = network()
-    with torch.no_grad():
-        net.decoder.cls.predictions.transform.LayerNorm.weight.zero_()
-        net.decoder.cls.predictions.transform.LayerNorm.bias.zero_()
-    [row], others = rows(6), rows(4, 5)
-    once, twice = generation(net).log_likelihoods(
-        "left", [row, np.concatenate([row, row])], [others[0]] * 2, [others[1]] * 2
-    )
-    assert once == pytest.approx(twice, abs=1e-6)
-    assert once == pytest.approx(-math.log(PIECES), abs=1e-5)
+def test_a_bfloat16_likelihood_hardly_depends_on_its_batch() -> None:
+    model, sentences = generation(network(), "bfloat16"), three(30)
+    together = model.log_likelihoods("centre", *sentences)
+    alone = [model.log_likelihoods("centre", *([row] for row in each))[0] for each in zip(*sentences, strict=True)]
+    np.testing.assert_allclose(together, alone, atol=0.02)
 
 
 def test_sentences_of_any_length_are_read_and_written() -> None:
@@ -128,14 +111,6 @@ def test_sentences_of_any_length_are_read_and_written() -> None:
     assert model.log_likelihoods("left", [], [], []).shape == (0,)
 
 
-def test_likelihoods_depend_on_part_and_order() -> None:
-    model = generation(network())
-    left, center, right = three(1)
-    base = model.log_likelihoods("centre", left, center, right)[0]
-    assert abs(model.log_likelihoods("centre", right, center, left)[0] - base) > 1e-3
-    assert abs(model.log_likelihoods("left", center, left, right)[0] - base) > 1e-3
-
-
 def test_perplexity_counts_every_token_alike() -> None:
     model, sentences = generation(network()), three(30)
     likelihoods = model.log_likelihoods("right", *sentences).astype(np.float64)
@@ -143,19 +118,6 @@ def test_perplexity_counts_every_token_alike() -> None:
     assert model.perplexity("right", *sentences) == pytest.approx(
         math.exp(-(likelihoods @ tokens) / tokens.sum()), rel=1e-5
     )
-
-
-def test_inputs_have_the_right_tokens_types_and_positions() -> None:
-    left, center, right = (np.array(each) for each in ([10, 11], [20], [30, 31, 32]))
-    batch = build_inputs([(left, center, right)] * 2, [1, 2], SPECIAL)
-    assert batch.encoder.ids.tolist() == [[2, 10, 11, 3, 30, 31, 32, 3], [2, 10, 11, 3, 20, 3, 0, 0]]
-    assert batch.encoder.types[0].tolist() == [0, 0, 0, 0, 2, 2, 2, 2]
-    assert batch.encoder.types[1, :6].tolist() == [0, 0, 0, 0, 1, 1]
-    assert batch.encoder.positions.tolist() == [[0, 1, 2, 3, 1, 2, 3, 4], [0, 1, 2, 3, 1, 2, 0, 0]]
-    assert batch.decoder.ids.tolist() == [[2, 20, 0, 0], [2, 30, 31, 32]]
-    assert batch.decoder.types[:, 0].tolist() == [1, 2]
-    assert batch.targets.tolist() == [20, 3, 30, 31, 32, 3]
-    assert batch.lengths.tolist() == [2, 4]
 
 
 def test_batches_have_every_sentence_once_within_the_limit() -> None:
@@ -215,10 +177,9 @@ def test_the_precision_is_reported() -> None:
 
 
 def test_missing_and_broken_networks_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadOrigin, match="origin train"):
-        Generation.open(tmp_path / "none")
-    with pytest.raises(BadOrigin, match="origin train"):
-        Generation.open(tmp_path)
+    for folder in (tmp_path / "none", tmp_path):
+        with pytest.raises(BadOrigin, match="origin train"):
+            Generation.open(folder)
     save_network(network(), tmp_path / "all")
     (tmp_path / "all" / "model.safetensors").write_bytes(b"broken")
     with pytest.raises(BadOrigin, match="cannot be read"):
@@ -244,8 +205,7 @@ def test_a_network_starts_from_an_encoder(tmp_path: Path) -> None:
 
 
 def test_only_a_bert_can_initialize_a_network(tmp_path: Path) -> None:
-    folder = make_small(tmp_path / "other")
-    shutil.copytree(folder, tmp_path / "roberta")
-    edit(tmp_path / "roberta" / "config.json", model_type="roberta", architectures=["RobertaModel"])
+    folder = make_small(tmp_path / "roberta")
+    edit(folder / "config.json", model_type="roberta", architectures=["RobertaModel"])
     with pytest.raises(BadCheckpoint, match="is a roberta, but"):
-        network_from_encoder(read_transformer(Source(tmp_path / "roberta")), 0, SPECIAL)
+        network_from_encoder(read_transformer(Source(folder)), 0, SPECIAL)

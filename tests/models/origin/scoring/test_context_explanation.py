@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -12,6 +12,7 @@ from semblance.models.embeddings import Doubles
 from semblance.models.origin.scoring.context_explanation import ContextExplanation
 from semblance.models.origin.scoring.scoring import FORMS, TERMS, Form, scores, similarity
 
+FEW = settings(max_examples=20)
 logs = st.floats(-20, -1e-3).map(lambda each: round(each, 3))
 weights = st.tuples(*[st.sampled_from([0.0, 0.25, 1.0, 3.0])] * 4).filter(any)
 terms = st.integers(1, 12).flatmap(lambda n: st.tuples(*[arrays(np.float64, (n, 4), elements=logs)] * 2))
@@ -21,6 +22,7 @@ def explanation(pair: tuple[Doubles, Doubles], chosen: tuple[float, ...], form: 
     return ContextExplanation.of(np.arange(len(pair[0])) + 10, *pair, chosen, form)
 
 
+@FEW
 @given(terms, weights, st.sampled_from(FORMS))
 def test_terms_sum_to_contexts_and_contexts_to_the_score(
     pair: tuple[Doubles, Doubles], chosen: tuple[float, ...], form: Form
@@ -35,6 +37,7 @@ def test_terms_sum_to_contexts_and_contexts_to_the_score(
             assert found.by_term[name] == 0
 
 
+@FEW
 @given(terms, weights)
 def test_every_part_matches_the_definition(pair: tuple[Doubles, Doubles], chosen: tuple[float, ...]) -> None:
     found = explanation(pair, chosen, "cosine")

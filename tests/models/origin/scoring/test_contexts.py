@@ -62,6 +62,6 @@ def test_the_beginning_of_a_set_keeps_terms_and_flags() -> None:
 def test_the_selection_from_many_candidates_matches_the_definition() -> None:
     random = np.random.default_rng(5)
     words = [f"w{i}" for i in range(60)]
-    drawn = zip(random.integers(1000, size=2000), random.integers(2000, size=2000), strict=True)
+    drawn = zip(random.integers(1000, size=400), random.integers(400, size=400), strict=True)
     found = [(-int(score), int(chunk), " ".join(random.choice(words, 12))) for score, chunk in drawn]
     assert chosen(found, 100, 0.3) == by_definition(found, 100, 0.3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from itertools import combinations
 
 import numpy as np
@@ -86,23 +87,22 @@ def all_similarities(counted: Counted, form: Form, ablation: Ablation = FULL) ->
     return counted.origin.similarities([a for a, _ in PAIRS], [b for _, b in PAIRS], form, ablation)
 
 
-def test_context_sets_match_the_definition() -> None:
-    counted = Counted()
-    found = counted.origin.context_sets(TEXTS[:5])
-    for text, each in zip(TEXTS, found, strict=False):
-        assert each.contexts.tolist() == set_by_definition(counted, text, (1, 1, 1, 1))
-        assert each.terms == pytest.approx(np.array([counted.terms(text, i) for i in each.contexts]), abs=1e-6)
-        assert each.topped_up or np.all(np.diff(scores(each.terms, (1, 1, 1, 1))) <= 0)
-        assert not each.fallback
-    assert max(map(len, found)) == 5
-
-
-def test_excluded_contexts_do_not_reduce_the_number_of_candidates() -> None:
-    counted = Counted(candidates=1, size=3, chunks=99, overlap=1.0)
-    for text in counted.corpus.sentences:
-        [found] = counted.origin.context_sets([text])
-        if not found.fallback:
-            assert found.contexts.tolist() == set_by_definition(counted, text, (1, 1, 1, 1))
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"candidates": 1, "size": 3, "chunks": 99, "overlap": 1.0},  # excluded contexts leave no gap
+        {"chunks": 2, "overlap": 1.0},  # topped up
+        {"chunks": 1, "size": 99, "overlap": 1.0},  # as large as the corpus allows
+    ],
+)
+def test_context_sets_match_the_definition(settings: Mapping[str, float]) -> None:
+    counted = Counted(**settings)
+    texts = [*TEXTS, *counted.corpus.sentences[::3]]
+    for text, found in zip(texts, counted.origin.context_sets(texts), strict=True):
+        assert found.contexts.tolist() == set_by_definition(counted, text, (1, 1, 1, 1))
+        assert found.terms == pytest.approx(np.array([counted.terms(text, i) for i in found.contexts]), abs=1e-6)
+        assert found.topped_up or np.all(np.diff(scores(found.terms, (1, 1, 1, 1))) <= 0)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -154,35 +154,18 @@ def test_a_smaller_set_is_the_beginning_of_a_larger_one() -> None:
         assert some.contexts.tolist() == own.contexts.tolist()
 
 
-def test_texts_without_shared_bigrams_fall_back_to_the_nearest_sentences() -> None:
-    counted = Counted()
-    [found] = counted.origin.context_sets([TEXTS[5]])
-    assert found.fallback
-    assert not found.topped_up
-    assert found.contexts.tolist() == set_by_definition(counted, TEXTS[5], (1, 1, 1, 1))
-    assert len(found) == 5
-
-
 def test_sets_with_too_few_screened_chunks_are_topped_up() -> None:
     counted = Counted(chunks=2, overlap=1.0)
-    chunks = {text: set(counted.screening.chunks(text, 2)[0].tolist()) for text in TEXTS[:4]}
     for text, found in zip(TEXTS[:4], counted.origin.context_sets(TEXTS[:4]), strict=True):
-        assert found.topped_up
-        assert not found.fallback
-        assert len(found) == 5
-        screened = [int(chunk) in chunks[text] for chunk in counted.corpus.chunk[found.contexts]]
+        assert (found.topped_up, found.fallback, len(found)) == (True, False, 5)
+        chunks = set(counted.screening.chunks(text, 2)[0].tolist())
+        screened = [int(chunk) in chunks for chunk in counted.corpus.chunk[found.contexts]]
         assert 0 < sum(screened) <= 2
         assert screened == sorted(screened, reverse=True), "topped-up contexts are not last"
-        assert found.contexts.tolist() == set_by_definition(counted, text, (1, 1, 1, 1))
+    [nearest] = counted.origin.context_sets(TEXTS[5:])  # shares no bigram with the corpus
+    assert (nearest.topped_up, nearest.fallback, len(nearest)) == (False, True, 5)
     [enough] = Counted(chunks=99, size=2).origin.context_sets(TEXTS[:1])
     assert not enough.topped_up
-
-
-def test_a_set_is_as_large_as_the_corpus_allows() -> None:
-    counted = Counted(chunks=1, size=99, overlap=1.0)
-    every = {int(chunk) for chunk in counted.corpus.chunk[counted.corpus.contexts()]}
-    for found in counted.origin.context_sets(TEXTS[:4]):
-        assert {int(chunk) for chunk in counted.corpus.chunk[found.contexts]} == every
 
 
 def test_contexts_containing_the_text_itself_are_excluded() -> None:
