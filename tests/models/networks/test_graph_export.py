@@ -64,7 +64,7 @@ def test_sizes_are_few_and_close_to_the_request(sizes: tuple[int, ...], most: in
 @pytest.mark.parametrize("lengths", [[1], [7, 1, 90, 12], [3] * 33, [130, 2]])
 def test_packed_texts_have_the_vectors_of_each_text_alone(kind: Any, config: Any, lengths: list[int]) -> None:
     torch.manual_seed(0)
-    whole = torch.nn.Module()  # with the attributes of a `TorchNetwork`
+    whole: Any = torch.nn.Module()  # with the attributes of a `TorchNetwork`
     whole.network, whole.head = kind(config(**SIZES)).eval(), torch.nn.Linear(32, 8)
     facts = NetworkFacts(32, 128, 1, first_position(whole.network), "")
     with torch.inference_mode():

@@ -206,7 +206,8 @@ def test_only_a_batch_for_graphs_is_padded_and_keeps_its_vectors(
 
 
 def test_graphs_are_captured_only_in_bfloat16_on_cuda(device: str) -> None:
-    for precision, captured in (("float32", False), ("bfloat16", device == "cuda")):
+    kinds: list[tuple[Precision, bool]] = [("float32", False), ("bfloat16", device == "cuda")]
+    for precision, captured in kinds:
         runtime = PackedBatches(random_network(), torch.nn.Identity(), "mean", device, precision)
         assert (runtime._replay is not None) == captured
 

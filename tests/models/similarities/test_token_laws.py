@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy.stats import ortho_group
 
 from semblance.models.catalogue import explainable, similarity
-from semblance.models.embeddings import Doubles, TokenEmbeddings
+from semblance.models.embeddings import TokenEmbeddings
 from semblance.models.measures.transport import average_pooling_plan
 from tests.support.token_matrices import embeddings_of, token_embeddings
 
@@ -32,7 +34,7 @@ def special_of(a: TokenEmbeddings) -> list[bool]:
     return [bool(special) for special in a.text.special]
 
 
-def with_vectors(a: TokenEmbeddings, vectors: Doubles) -> TokenEmbeddings:
+def with_vectors(a: TokenEmbeddings, vectors: NDArray[np.floating[Any]]) -> TokenEmbeddings:
     return replace(a, vectors=vectors.astype(np.float32))
 
 
