@@ -148,6 +148,12 @@ async def service() -> AsyncIterator[Service]:
             await asyncio.to_thread(worker.stop)
 
 
+@pytest.fixture
+async def whole() -> AsyncIterator[Service]:
+    async with service() as whole:
+        yield whole
+
+
 def own(documents: Stored) -> Stored:
     """Documents of the tenant acme, by a rule of these tests' own."""
     tenants = {key: metadata.get("tenant") for key, (_, metadata) in documents.items()}
@@ -313,123 +319,115 @@ async def write(service: Service, kind: str, documents: Stored) -> None:
 
 
 @pytest.mark.parametrize("text", ["cat", "dog"])
-async def test_no_race_replaces_or_deletes_documents_of_others(text: str) -> None:
+async def test_no_race_replaces_or_deletes_documents_of_others(whole: Service, text: str) -> None:
     """The document changes hands between the read and the write of a request."""
-    async with service() as whole:
-        await whole.put({"a": ("cat", {"tenant": "acme"})})
+    await whole.put({"a": ("cat", {"tenant": "acme"})})
 
-        def hand_over() -> None:
-            embedding = None if text == "cat" else one_passage(ENCODER.vector(text))
-            taken = Write(Document("a", text, {"tenant": "zeta"}), embedding)
-            whole.store.upsert(whole.store.collection("faq"), [taken])
+    def hand_over() -> None:
+        embedding = None if text == "cat" else one_passage(ENCODER.vector(text))
+        taken = Write(Document("a", text, {"tenant": "zeta"}), embedding)
+        whole.store.upsert(whole.store.collection("faq"), [taken])
 
-        whole.local.interruption = hand_over
-        with permission(ACME), pytest.raises(Forbidden, match="may not replace have these ids: 'a'"):
-            await whole.index("faq", [Document("a", "cat", {"tenant": "acme", "size": 1})])
-        assert await whole.stored() == {"a": (text, {"tenant": "zeta"})}
-
-
-async def test_conditional_writes_do_not_tell_of_hidden_documents() -> None:
-    async with service() as whole:
-        await whole.put({"a": ("cat", {"tenant": "zeta"})})
-        before = whole.store.collection("faq").version
-        await whole.put({"a": ("dog", {"tenant": "zeta"})})
-        with permission(ACME):
-            for doc_id in ("a", "absent"):
-                with pytest.raises(UnknownDocument):
-                    await whole.index.delete("faq", doc_id, before)
+    whole.local.interruption = hand_over
+    with permission(ACME), pytest.raises(Forbidden, match="may not replace have these ids: 'a'"):
+        await whole.index("faq", [Document("a", "cat", {"tenant": "acme", "size": 1})])
+    assert await whole.stored() == {"a": (text, {"tenant": "zeta"})}
 
 
-async def test_codes_of_documents_that_change_hands_are_not_read() -> None:
+async def test_conditional_writes_do_not_tell_of_hidden_documents(whole: Service) -> None:
+    await whole.put({"a": ("cat", {"tenant": "zeta"})})
+    before = whole.store.collection("faq").version
+    await whole.put({"a": ("dog", {"tenant": "zeta"})})
+    with permission(ACME):
+        for doc_id in ("a", "absent"):
+            with pytest.raises(UnknownDocument):
+                await whole.index.delete("faq", doc_id, before)
+
+
+async def test_codes_of_documents_that_change_hands_are_not_read(whole: Service) -> None:
     """Between the codes and the second look at their documents."""
-    async with service() as whole:
-        await whole.put({"a": ("cat", {"tenant": "zeta"}), "b": ("dog", {"tenant": "acme"})})
-        passages, generation = (
-            [PassageKey("a", 0), PassageKey("b", 0)],
-            whole.store.collection("faq").settings.generation,
-        )
-        assert whole.store.codes("faq", passages, generation).keys() == set(passages)
-        assert LimitedStore(whole.store, ACME).codes("faq", passages, generation).keys() == {passages[1]}
+    await whole.put({"a": ("cat", {"tenant": "zeta"}), "b": ("dog", {"tenant": "acme"})})
+    passages = [PassageKey("a", 0), PassageKey("b", 0)]
+    generation = whole.store.collection("faq").settings.generation
+    assert whole.store.codes("faq", passages, generation).keys() == set(passages)
+    assert LimitedStore(whole.store, ACME).codes("faq", passages, generation).keys() == {passages[1]}
 
-        class HandedOver(SqlDocumentStore):
-            def codes(self, name: str, passages: Any, generation: str) -> Any:
-                found = super().codes(name, passages, generation)
-                taken = Document("b", "dog", {"tenant": "acme", "size": 2})
-                self.upsert(self.collection(name), [Write(taken, None)])
-                return found
+    class HandedOver(SqlDocumentStore):
+        def codes(self, name: str, passages: Any, generation: str) -> Any:
+            found = super().codes(name, passages, generation)
+            taken = Document("b", "dog", {"tenant": "acme", "size": 2})
+            self.upsert(self.collection(name), [Write(taken, None)])
+            return found
 
-        handed_over = HandedOver(whole.store._database.engine)
-        assert LimitedStore(handed_over, ACME).codes("faq", passages, generation) == {}
+    handed_over = HandedOver(whole.store._database.engine)
+    assert LimitedStore(handed_over, ACME).codes("faq", passages, generation) == {}
 
 
-async def test_vectors_of_hidden_documents_are_not_read() -> None:
-    async with service() as whole:
-        await whole.put({"a": ("cat", {"tenant": "zeta"}), "b": ("dog", {"tenant": "acme"})})
-        _, index = await whole.local.current("faq", None)
-        with permission(ACME):
-            _, view = await whole.access.current("faq", None)
-        assert index.vectors(["a", "b", "c"]).keys() == {"a", "b"}
-        assert view.vectors(["a", "b", "c"]).keys() == view.vectors(["b"]).keys() == {"b"}
-        assert (len(index), len(view), view.exact) == (2, 1, index.exact)
+async def test_vectors_of_hidden_documents_are_not_read(whole: Service) -> None:
+    await whole.put({"a": ("cat", {"tenant": "zeta"}), "b": ("dog", {"tenant": "acme"})})
+    _, index = await whole.local.current("faq", None)
+    with permission(ACME):
+        _, view = await whole.access.current("faq", None)
+    assert index.vectors(["a", "b", "c"]).keys() == {"a", "b"}
+    assert view.vectors(["a", "b", "c"]).keys() == view.vectors(["b"]).keys() == {"b"}
+    assert (len(index), len(view), view.exact) == (2, 1, index.exact)
 
 
 @pytest.mark.parametrize("former", ["acme", "zeta"])
-async def test_vectors_and_terms_are_not_read_in_a_race(monkeypatch: pytest.MonkeyPatch, former: str) -> None:
+async def test_vectors_and_terms_are_not_read_in_a_race(
+    whole: Service, monkeypatch: pytest.MonkeyPatch, former: str
+) -> None:
     """The document changes hands while they are read."""
-    async with service() as whole:
-        await whole.put({"a": ("cat", {"tenant": former})})
-        _, index = await whole.local.current("faq", None)
-        with permission(ACME):
-            _, view = await whole.access.current("faq", None)
-        vectors, terms_of, key = index.vectors(["a"]), index.terms_of(["cat"], [PassageKey("a", 0)]), PassageKey("a", 0)
-        assert (len(vectors), len(terms_of)) == (1, 1)
+    await whole.put({"a": ("cat", {"tenant": former})})
+    _, index = await whole.local.current("faq", None)
+    with permission(ACME):
+        _, view = await whole.access.current("faq", None)
+    vectors, terms_of, key = index.vectors(["a"]), index.terms_of(["cat"], [PassageKey("a", 0)]), PassageKey("a", 0)
+    assert (len(vectors), len(terms_of)) == (1, 1)
 
-        def handing_over(found: dict[Any, Any]) -> Callable[..., dict[Any, Any]]:
-            def read(*arguments: Any) -> dict[Any, Any]:
-                taken = {"tenant": "zeta" if former == "acme" else "acme"}
-                index.apply([VectorChange("a", 9, vectors["a"], taken, ["cat"])])
-                return found if "a" in str(arguments[-1]) else {}
+    def handing_over(found: dict[Any, Any]) -> Callable[..., dict[Any, Any]]:
+        def read(*arguments: Any) -> dict[Any, Any]:
+            taken = {"tenant": "zeta" if former == "acme" else "acme"}
+            index.apply([VectorChange("a", 9, vectors["a"], taken, ["cat"])])
+            return found if "a" in str(arguments[-1]) else {}
 
-            return read
+        return read
 
-        monkeypatch.setattr(index, "vectors", handing_over(vectors))
-        assert view.vectors(["a"]) == {}
-        index.apply([VectorChange("a", 10, vectors["a"], {"tenant": former}, ["cat"])])
-        monkeypatch.setattr(index, "terms_of", handing_over(terms_of))
-        assert view.terms_of(["cat"], [key]) == {}
-
-
-async def test_searches_in_threads_get_the_limited_store() -> None:
-    async with service() as whole:
-        await whole.put({"a": ("cat", {"tenant": "zeta"}), "b": ("dog", {"tenant": "acme"})})
-        with permission(ACME):
-            assert (await whole.access.search(lambda store: store.get("faq", ["a", "b"]))).keys() == {"b"}
+    monkeypatch.setattr(index, "vectors", handing_over(vectors))
+    assert view.vectors(["a"]) == {}
+    index.apply([VectorChange("a", 10, vectors["a"], {"tenant": former}, ["cat"])])
+    monkeypatch.setattr(index, "terms_of", handing_over(terms_of))
+    assert view.terms_of(["cat"], [key]) == {}
 
 
-async def test_deletions_leave_out_documents_that_change_hands() -> None:
-    async with service() as whole:
-        await whole.put({"a": ("cat", {"tenant": "acme"}), "b": ("dog", {"tenant": "acme"})})
-
-        class HandedOver(SqlDocumentStore):
-            def get_at(self, name: str, ids: Any) -> Any:
-                found = super().get_at(name, ids)
-                self.upsert(self.collection(name), [Write(Document("a", "cat", {"tenant": "zeta"}), None)])
-                return found
-
-        handed_over = HandedOver(whole.store._database.engine)
-        before = whole.store.collection("faq").version
-        for since in (before, None):
-            _, deleted = LimitedStore(handed_over, ACME).delete_many("faq", ["a", "b"], since)
-            assert deleted == (1 if since else 0)
-        assert (await whole.stored()).keys() == {"a"}
+async def test_searches_in_threads_get_the_limited_store(whole: Service) -> None:
+    await whole.put({"a": ("cat", {"tenant": "zeta"}), "b": ("dog", {"tenant": "acme"})})
+    with permission(ACME):
+        assert (await whole.access.search(lambda store: store.get("faq", ["a", "b"]))).keys() == {"b"}
 
 
-async def test_requests_without_limits_get_the_store_itself() -> None:
-    async with service() as whole:
-        assert await whole.access.read(lambda store: store) is whole.store
-        await whole.put({})
-        _, index = await whole.access.current("faq", None)
-        assert index is (await whole.local.current("faq", None))[1]
+async def test_deletions_leave_out_documents_that_change_hands(whole: Service) -> None:
+    await whole.put({"a": ("cat", {"tenant": "acme"}), "b": ("dog", {"tenant": "acme"})})
+
+    class HandedOver(SqlDocumentStore):
+        def get_at(self, name: str, ids: Any) -> Any:
+            found = super().get_at(name, ids)
+            self.upsert(self.collection(name), [Write(Document("a", "cat", {"tenant": "zeta"}), None)])
+            return found
+
+    handed_over = HandedOver(whole.store._database.engine)
+    before = whole.store.collection("faq").version
+    for since in (before, None):
+        _, deleted = LimitedStore(handed_over, ACME).delete_many("faq", ["a", "b"], since)
+        assert deleted == (1 if since else 0)
+    assert (await whole.stored()).keys() == {"a"}
+
+
+async def test_requests_without_limits_get_the_store_itself(whole: Service) -> None:
+    assert await whole.access.read(lambda store: store) is whole.store
+    await whole.put({})
+    _, index = await whole.access.current("faq", None)
+    assert index is (await whole.local.current("faq", None))[1]
 
 
 REQUESTS: Mapping[str, Callable[[Service, str], Awaitable[object]]] = {
@@ -464,58 +462,54 @@ REQUESTS: Mapping[str, Callable[[Service, str], Awaitable[object]]] = {
 @pytest.mark.parametrize("request_", REQUESTS.values(), ids=REQUESTS)
 @pytest.mark.parametrize("limits", [FAQ, BOTH], ids=["collections", "both"])
 async def test_hidden_collections_are_as_unknown_as_absent_ones(
-    request_: Callable[[Service, str], Awaitable[object]], limits: Permission
+    whole: Service, request_: Callable[[Service, str], Awaitable[object]], limits: Permission
 ) -> None:
-    async with service() as whole:
-        await whole.put({"a": ("cat", {"tenant": "acme"})}, "secret")
-        refusals = []
-        for name, given in (("secret", limits), ("absent", limits), ("absent", UNLIMITED)):
-            with permission(given), pytest.raises(UnknownCollection) as refused:
-                await request_(whole, name)
-            refusals.append(str(refused.value).replace(name, "NAME"))
-        assert refusals[0] == refusals[1] == refusals[2]
-        assert whole.store.get("secret", ["a"]).keys() == {"a"}
+    await whole.put({"a": ("cat", {"tenant": "acme"})}, "secret")
+    refusals = []
+    for name, of_caller in (("secret", limits), ("absent", limits), ("absent", UNLIMITED)):
+        with permission(of_caller), pytest.raises(UnknownCollection) as refused:
+            await request_(whole, name)
+        refusals.append(str(refused.value).replace(name, "NAME"))
+    assert refusals[0] == refusals[1] == refusals[2]
+    assert whole.store.get("secret", ["a"]).keys() == {"a"}
 
 
-async def test_only_reached_collections_are_listed_and_created() -> None:
-    async with service() as whole:
-        for name in ("faq", "faq-2", "hr"):
-            await whole.put({}, name)
-        with permission(FAQ):
-            assert [each.name for each, _ in await whole.collections.list()] == ["faq", "faq-2"]
-            assert await whole.access.read(lambda store: [each.name for each in store.collections()]) == [
-                "faq",
-                "faq-2",
-            ]
-            await whole.collections.create("faq-3", NewCollection())
-            for name in ("hr", "hr-2"):
-                with pytest.raises(Forbidden, match=f"no collection '{name}': it reaches faq"):
-                    await whole.collections.create(name, NewCollection())
-            await whole.collections.drop("faq-2")
-        assert [each.name for each in whole.store.collections()] == ["faq", "faq-3", "hr"]
+async def test_only_reached_collections_are_listed_and_created(whole: Service) -> None:
+    for name in ("faq", "faq-2", "hr"):
+        await whole.put({}, name)
+    with permission(FAQ):
+        assert [each.name for each, _ in await whole.collections.list()] == ["faq", "faq-2"]
+        assert await whole.access.read(lambda store: [each.name for each in store.collections()]) == [
+            "faq",
+            "faq-2",
+        ]
+        await whole.collections.create("faq-3", NewCollection())
+        for name in ("hr", "hr-2"):
+            with pytest.raises(Forbidden, match=f"no collection '{name}': it reaches faq"):
+                await whole.collections.create(name, NewCollection())
+        await whole.collections.drop("faq-2")
+    assert [each.name for each in whole.store.collections()] == ["faq", "faq-3", "hr"]
 
 
 @pytest.mark.parametrize("name", ["drop", "begin", "step", "switch", "drop_reembedding", "switch_access"])
-async def test_a_filter_refuses_what_concerns_all_documents(name: str) -> None:
+async def test_a_filter_refuses_what_concerns_all_documents(whole: Service, name: str) -> None:
     """Keys with a filter have no scope for it either."""
-    async with service() as whole:
-        await whole.put({"a": ("cat", {"tenant": "acme"}), "b": ("cat", {"tenant": "zeta"})})
-        if name != "begin":
-            await whole.reembedder.begin("faq", None, "none")
-        with permission(ACME), pytest.raises(Forbidden):
-            await REQUESTS[name](whole, "faq")
-        with permission(ACME), pytest.raises(Forbidden):
-            await whole.collections.create("faq-2", NewCollection())
-        assert len(await whole.stored()) == 2
+    await whole.put({"a": ("cat", {"tenant": "acme"}), "b": ("cat", {"tenant": "zeta"})})
+    if name != "begin":
+        await whole.reembedder.begin("faq", None, "none")
+    with permission(ACME), pytest.raises(Forbidden):
+        await REQUESTS[name](whole, "faq")
+    with permission(ACME), pytest.raises(Forbidden):
+        await whole.collections.create("faq-2", NewCollection())
+    assert len(await whole.stored()) == 2
 
 
-async def test_states_of_all_indexes_need_no_limits() -> None:
-    async with service() as whole:
-        await whole.put({})
-        assert len(await whole.access.states()) == 1
-        for limits in (FAQ, ACME):
-            with permission(limits), pytest.raises(Forbidden):
-                await whole.access.states()
+async def test_states_of_all_indexes_need_no_limits(whole: Service) -> None:
+    await whole.put({})
+    assert len(await whole.access.states()) == 1
+    for limits in (FAQ, ACME):
+        with permission(limits), pytest.raises(Forbidden):
+            await whole.access.states()
 
 
 @pytest.mark.parametrize(("port", "view"), [(DocumentStore, LimitedStore), (VectorIndex, LimitedIndex)])

@@ -122,6 +122,14 @@ def engine(tmp_path: Path) -> Engine:
     return sqlite_engine(tmp_path / "documents.sqlite")
 
 
+@pytest.fixture
+async def at(engine: Engine, tmp_path: Path) -> AsyncIterator[Process]:
+    """A process with an empty collection of the old model."""
+    async with process(engine, tmp_path) as at:
+        at.store.create("c", settings_for(OLD))
+        yield at
+
+
 @pytest.fixture(autouse=True)
 def small_step(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reembed, "STEP_DOCUMENTS", 3)
@@ -327,80 +335,70 @@ class Traffic:
 
 
 @pytest.mark.slow
-async def test_scores_stay_correct_while_writers_and_reembeddings_run(engine: Engine, tmp_path: Path) -> None:
-    async with process(engine, tmp_path) as at:
-        at.store.create("c", settings_for(OLD))
-        traffic = Traffic(at)
-        users = traffic.write(0), traffic.write(1), traffic.look(None), traffic.look("rcmd1")
-        await asyncio.gather(*users, traffic.reembed("new", "other", "old", "new"))
-        require_embedded(engine, traffic.texts, NEW)
-        found = (await at.ask("cat law")).hits[0]
-        assert {hit.document.id: hit.document.text for hit in found} == traffic.texts
-        turns = [name for i, name in enumerate(traffic.served) if i == 0 or traffic.served[i - 1] != name]
-        assert turns == ["old", "new", "other", "old", "new"], "no answer is by a former model"
+async def test_scores_stay_correct_while_writers_and_reembeddings_run(at: Process, engine: Engine) -> None:
+    traffic = Traffic(at)
+    users = traffic.write(0), traffic.write(1), traffic.look(None), traffic.look("rcmd1")
+    await asyncio.gather(*users, traffic.reembed("new", "other", "old", "new"))
+    require_embedded(engine, traffic.texts, NEW)
+    found = (await at.ask("cat law")).hits[0]
+    assert {hit.document.id: hit.document.text for hit in found} == traffic.texts
+    turns = [name for i, name in enumerate(traffic.served) if i == 0 or traffic.served[i - 1] != name]
+    assert turns == ["old", "new", "other", "old", "new"], "no answer is by a former model"
 
 
-async def test_the_present_model_serves_until_the_switch(engine: Engine, tmp_path: Path) -> None:
-    async with process(engine, tmp_path) as at:
-        at.store.create("c", settings_for(OLD))
-        await at.put(("1", "cat law"), ("2", "dog"), ("3", "tea rain"), ("4", "moon"))
-        _, size = await at.reembedder.begin("c", "new")
-        assert size.unfilled == 4
-        await at.fill()
-        await at.put(("5", "rain moon"), ("1", "cat law tax"))
-        assert at.store.sizes(["c"])[0][1].unfilled == 0, "writes during the re-embedding are embedded by both"
-        before = await at.ask("cat")
-        assert (before.encoder, len(before.hits[0])) == (OLD, 5)
-        require_own_scores(before, "cat")
-        version = await at.reembedder.switch("c")
-        after = await at.ask("cat")
-        assert (after.encoder, after.version) == (NEW, version)
-        require_own_scores(after, "cat")
-        _, index = await at.local.current("c", version)
-        assert index.version == version
-        assert index.vectors(["1"])["1"].shape == (1, 6)
+async def test_the_present_model_serves_until_the_switch(at: Process) -> None:
+    await at.put(("1", "cat law"), ("2", "dog"), ("3", "tea rain"), ("4", "moon"))
+    _, size = await at.reembedder.begin("c", "new")
+    assert size.unfilled == 4
+    await at.fill()
+    await at.put(("5", "rain moon"), ("1", "cat law tax"))
+    assert at.store.sizes(["c"])[0][1].unfilled == 0, "writes during the re-embedding are embedded by both"
+    before = await at.ask("cat")
+    assert (before.encoder, len(before.hits[0])) == (OLD, 5)
+    require_own_scores(before, "cat")
+    version = await at.reembedder.switch("c")
+    after = await at.ask("cat")
+    assert (after.encoder, after.version) == (NEW, version)
+    require_own_scores(after, "cat")
+    _, index = await at.local.current("c", version)
+    assert index.version == version
+    assert index.vectors(["1"])["1"].shape == (1, 6)
 
 
-async def test_a_dropped_reembedding_leaves_no_embeddings(engine: Engine, tmp_path: Path) -> None:
-    async with process(engine, tmp_path) as at:
-        at.store.create("c", settings_for(OLD))
-        await at.put(*((str(i), f"{word} {i}") for i, word in enumerate(WORDS)))
-        await at.reembedder.begin("c", "other")
-        await at.reembedder.step("c")
-        await at.put(("late", "tea"))
-        assert {space for _, space in rows(engine, vectors)} == {"space-a", "space-c"}
-        await at.reembedder.drop("c")
-        version = at.store.collection("c").version
-        await at.reembedder.drop("c")
-        assert at.store.collection("c").version == version, "there was no re-embedding left to drop"
-        texts = {str(i): f"{word} {i}" for i, word in enumerate(WORDS)} | {"late": "tea"}
-        require_embedded(engine, texts, OLD)
-        await at.put(("later", "rain"))
-        require_embedded(engine, texts | {"later": "rain"}, OLD)
+async def test_a_dropped_reembedding_leaves_no_embeddings(at: Process, engine: Engine) -> None:
+    await at.put(*((str(i), f"{word} {i}") for i, word in enumerate(WORDS)))
+    await at.reembedder.begin("c", "other")
+    await at.reembedder.step("c")
+    await at.put(("late", "tea"))
+    assert {space for _, space in rows(engine, vectors)} == {"space-a", "space-c"}
+    await at.reembedder.drop("c")
+    version = at.store.collection("c").version
+    await at.reembedder.drop("c")
+    assert at.store.collection("c").version == version, "there was no re-embedding left to drop"
+    texts = {str(i): f"{word} {i}" for i, word in enumerate(WORDS)} | {"late": "tea"}
+    require_embedded(engine, texts, OLD)
+    await at.put(("later", "rain"))
+    require_embedded(engine, texts | {"later": "rain"}, OLD)
 
 
-async def test_beginning_is_idempotent_and_refuses_another_model(engine: Engine, tmp_path: Path) -> None:
-    async with process(engine, tmp_path) as at:
-        at.store.create("c", settings_for(OLD))
-        nothing, _ = await at.reembedder.begin("c", "old")
-        assert (nothing.reembedding, nothing.version.number) == (None, 0)
-        first, _ = await at.reembedder.begin("c", "new")
-        assert await at.reembedder.begin("c", "new") == (first, at.store.sizes(["c"])[0][1])
-        for another in ("old", "other"):
-            with pytest.raises(ReembeddingDiffers, match="'new'"):
-                await at.reembedder.begin("c", another)
-        with pytest.raises(UnknownModel, match="nosuch"):
-            await at.reembedder.begin("c", "nosuch")
+async def test_beginning_is_idempotent_and_refuses_another_model(at: Process) -> None:
+    nothing, _ = await at.reembedder.begin("c", "old")
+    assert (nothing.reembedding, nothing.version.number) == (None, 0)
+    first, _ = await at.reembedder.begin("c", "new")
+    assert await at.reembedder.begin("c", "new") == (first, at.store.sizes(["c"])[0][1])
+    for another in ("old", "other"):
+        with pytest.raises(ReembeddingDiffers, match="'new'"):
+            await at.reembedder.begin("c", another)
+    with pytest.raises(UnknownModel, match="nosuch"):
+        await at.reembedder.begin("c", "nosuch")
 
 
-async def test_of_two_concurrent_reembeddings_one_is_refused(engine: Engine, tmp_path: Path) -> None:
-    async with process(engine, tmp_path) as at:
-        at.store.create("c", settings_for(OLD))
-        both = await asyncio.gather(
-            *(at.reembedder.begin("c", model) for model in ("new", "other")), return_exceptions=True
-        )
-        refused = [each for each in both if isinstance(each, SemblanceError)]
-        assert [type(each) for each in refused] == [ReembeddingDiffers]
+async def test_of_two_concurrent_reembeddings_one_is_refused(at: Process) -> None:
+    both = await asyncio.gather(
+        *(at.reembedder.begin("c", model) for model in ("new", "other")), return_exceptions=True
+    )
+    refused = [each for each in both if isinstance(each, SemblanceError)]
+    assert [type(each) for each in refused] == [ReembeddingDiffers]
 
 
 async def test_documents_longer_than_a_text_become_one_passage(engine: Engine, tmp_path: Path) -> None:
@@ -416,37 +414,33 @@ async def test_documents_longer_than_a_text_become_one_passage(engine: Engine, t
         assert rows(engine, vectors)["long", "space-a"] == OLD.vector(long[:1000]).astype("<f4").tobytes()
 
 
-async def test_a_step_overtaken_by_another_reembedding_retries(engine: Engine, tmp_path: Path) -> None:
-    async with process(engine, tmp_path) as at:
-        at.store.create("c", settings_for(OLD))
-        await at.put(("1", "cat"), ("2", "dog"))
-        await at.reembedder.begin("c", "new")
+async def test_a_step_overtaken_by_another_reembedding_retries(at: Process, engine: Engine) -> None:
+    await at.put(("1", "cat"), ("2", "dog"))
+    await at.reembedder.begin("c", "new")
 
-        def replace() -> None:
-            at.store.drop_reembedding("c")
-            reembedding = Reembedding("other", "space-c", 4)
-            at.store.begin_reembedding(at.store.collection("c"), reembedding)
+    def replace() -> None:
+        at.store.drop_reembedding("c")
+        reembedding = Reembedding("other", "space-c", 4)
+        at.store.begin_reembedding(at.store.collection("c"), reembedding)
 
-        at.local.interruption = replace
-        assert (await at.reembedder.step("c")).left == 0
-        require_embedded(engine, {"1": "cat", "2": "dog"}, OLD, OTHER)
+    at.local.interruption = replace
+    assert (await at.reembedder.step("c")).left == 0
+    require_embedded(engine, {"1": "cat", "2": "dog"}, OLD, OTHER)
 
 
-async def test_a_document_changed_during_a_step_is_left(engine: Engine, tmp_path: Path) -> None:
-    async with process(engine, tmp_path) as at:
-        at.store.create("c", settings_for(OLD))
-        await at.put(("1", "cat"), ("2", "dog"))
-        await at.reembedder.begin("c", "new")
+async def test_a_document_changed_during_a_step_is_left(at: Process, engine: Engine) -> None:
+    await at.put(("1", "cat"), ("2", "dog"))
+    await at.reembedder.begin("c", "new")
 
-        def relabel() -> None:
-            changed = Document("1", "cat", {"label": 1})
-            at.store.upsert(at.store.collection("c"), [Write(changed, None)])
+    def relabel() -> None:
+        changed = Document("1", "cat", {"label": 1})
+        at.store.upsert(at.store.collection("c"), [Write(changed, None)])
 
-        at.local.interruption = relabel
-        done = await at.reembedder.step("c")
-        assert (done.embedded, done.left) == (2, 1)
-        await at.fill()
-        require_embedded(engine, {"1": "cat", "2": "dog"}, OLD, NEW)
+    at.local.interruption = relabel
+    done = await at.reembedder.step("c")
+    assert (done.embedded, done.left) == (2, 1)
+    await at.fill()
+    require_embedded(engine, {"1": "cat", "2": "dog"}, OLD, NEW)
 
 
 async def test_a_process_without_the_next_model_refuses_writes_and_steps(engine: Engine, tmp_path: Path) -> None:
@@ -485,23 +479,21 @@ async def test_a_reembedding_rescues_a_collection_without_its_model(engine: Engi
         require_embedded(engine, {"1": "cat"}, renewed)
 
 
-async def test_a_text_that_the_next_model_refuses_is_located(engine: Engine, tmp_path: Path) -> None:
-    async with process(engine, tmp_path) as at:
-        at.store.create("c", settings_for(OLD))
-        await at.put(("a", "cat"), ("b", "zzz"))
-        await at.reembedder.begin("c", "new")
-        with pytest.raises(InvalidRequest) as refused:
-            await at.reembedder.step("c")
-        assert [(each.pointer, each.code) for each in refused.value.problems] == [("/documents/b", "empty_text")]
-        with pytest.raises(InvalidRequest) as refused:
-            await at.put(("c", "dog"), ("d", "zzz"))
-        assert [each.pointer for each in refused.value.problems] == ["/documents/1/text"]
-        with pytest.raises(UnknownDocument):
-            await at.index.get("c", "c")
-        await at.index.delete("c", "b")
-        await at.fill()
-        await at.reembedder.switch("c")
-        require_embedded(engine, {"a": "cat"}, NEW)
+async def test_a_text_that_the_next_model_refuses_is_located(at: Process, engine: Engine) -> None:
+    await at.put(("a", "cat"), ("b", "zzz"))
+    await at.reembedder.begin("c", "new")
+    with pytest.raises(InvalidRequest) as refused:
+        await at.reembedder.step("c")
+    assert [(each.pointer, each.code) for each in refused.value.problems] == [("/documents/b", "empty_text")]
+    with pytest.raises(InvalidRequest) as refused:
+        await at.put(("c", "dog"), ("d", "zzz"))
+    assert [each.pointer for each in refused.value.problems] == ["/documents/1/text"]
+    with pytest.raises(UnknownDocument):
+        await at.index.get("c", "c")
+    await at.index.delete("c", "b")
+    await at.fill()
+    await at.reembedder.switch("c")
+    require_embedded(engine, {"a": "cat"}, NEW)
 
 
 async def test_a_start_after_the_switch_loads_the_new_snapshot(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import tracemalloc
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from itertools import count
+from itertools import count, zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -78,6 +78,13 @@ async def open_search(
 
 def settings(encoder: Transformer, tokens: TokenStorage = "none") -> CollectionSettings:
     return CollectionSettings("minilm", encoder.space, encoder.dim, "cosine", "exact", tokens)
+
+
+def put(store: SqlDocumentStore, texts: Sequence[str], vectors: Iterable[Floats], codes: Iterable[bytes] = ()) -> None:
+    """Store documents whose texts are their ids."""
+    embedded = [one_passage(each, codes=code) for each, code in zip_longest(vectors, codes)]
+    writes = [Write(Document(text, text, {}), each) for text, each in zip(texts, embedded, strict=True)]
+    store.upsert(store.collection("c"), writes)
 
 
 async def test_a_hit_never_has_the_score_of_another_text(
@@ -174,14 +181,7 @@ async def test_candidates_are_scored_in_bounded_memory(
     many, length = 1000, 64
     store.create("c", settings(minilm, "int8"))
     codes = [quantize(random_tokens(i, length + i % 3, minilm.dim))[0] for i in range(many)]
-    writes = [
-        Write(
-            Document(f"d{i}", "", {}),
-            one_passage(unit_vector(i, minilm.dim), codes=codes[i]),
-        )
-        for i in range(many)
-    ]
-    store.upsert(store.collection("c"), writes)
+    put(store, [f"d{i}" for i in range(many)], (unit_vector(i, minilm.dim) for i in range(many)), codes)
     async with open_search(store, minilm, tmp_path) as (search, local, texts):
         text = InputText("a cat sleeps", "/query")
         (query,) = (await texts.embed(minilm, [text], "query", "tokens")).embeddings
@@ -233,16 +233,7 @@ async def test_damaged_token_codes_are_replaced_by_encoding(
         else:
             assert isinstance(damage, bytes)
             codes[1] = damage
-        store.upsert(
-            store.collection("c"),
-            [
-                Write(
-                    Document(text, text, {}),
-                    one_passage(unit_vector(i, minilm.dim), codes=codes[i]),
-                )
-                for i, text in enumerate(texts)
-            ],
-        )
+        put(store, texts, (unit_vector(i, minilm.dim) for i in range(3)), codes)
         await local.refresh_index("c")
         results = await search(SearchParams(inputs[:1], "c", k=3, candidates=3, measure=measure))
         assert results.scored_from == "token_codes"
@@ -268,16 +259,7 @@ async def test_a_distance_uses_unnormalized_vectors(store: SqlDocumentStore, tmp
         store.create("c", settings(long))
         inputs = [InputText(text, "") for text in texts]
         embeddings = (await embedder.embed(long, inputs, "document", "pooled")).embeddings
-        store.upsert(
-            store.collection("c"),
-            [
-                Write(
-                    Document(text, text, {}),
-                    one_passage(unit_rows(each.pooled()).astype(np.float32)),
-                )
-                for text, each in zip(texts, embeddings, strict=True)
-            ],
-        )
+        put(store, texts, (unit_rows(each.pooled()).astype(np.float32) for each in embeddings))
         await local.refresh_index("c")
         query = (await embedder.embed(long, inputs[:1], "query", "pooled")).embeddings[0].pooled()
         results = await search(SearchParams(inputs[:1], "c", k=3, candidates=3, measure="negative_euclidean"))
