@@ -13,11 +13,13 @@ import pytest
 from tests.support.running_service import Service, running_process
 
 BODY_LIMIT = 1_000_000
+# limits of time that no slow machine reaches
+PATIENT = dict.fromkeys(("header_timeout_s", "body_pause_s", "body_timeout_s", "model_wait_s", "ready_within_s"), "600")
 
 
 @pytest.fixture(scope="session")
 def url() -> Iterator[str]:
-    with running_process(sample="1", max_body_bytes=str(BODY_LIMIT)) as service:
+    with running_process(sample="1", max_body_bytes=str(BODY_LIMIT), **PATIENT) as service:
         yield service.url
         require_no_internal_errors(service)
 
@@ -33,7 +35,7 @@ class DocumentedRefusals:
     """Checks that no response is a 500, and that the OpenAPI document lists each refusal with its status and code."""
 
     def __init__(self, url: str) -> None:
-        paths = httpx2.get(f"{url}/openapi.json").raise_for_status().json()["paths"]
+        paths = httpx2.get(f"{url}/openapi.json", timeout=120).raise_for_status().json()["paths"]
         self._operations = [(re.compile(_pattern(path)), operations) for path, operations in paths.items()]
 
     def check(self, answer: httpx2.Response) -> None:

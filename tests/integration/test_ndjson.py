@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import re
 import threading
-import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,7 @@ from tests.integration.conftest import BODY_LIMIT, Api
 from tests.integration.raw_http import chunk, head, open_connection, read_until
 from tests.support.running_service import running_service
 from tests.support.small_model import write_glove
-
-pytestmark = pytest.mark.timed
+from tests.support.waiting import until
 
 NDJSON = {"content-type": "application/x-ndjson"}
 STREAM = head(
@@ -44,12 +44,19 @@ def send(http: httpx2.Client, name: str, lines: list[str]) -> list[dict[str, Any
     return [json.loads(each) for each in answer.text.splitlines()]
 
 
+def errors_of(lines_out: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Refused lines of all batches, of which there are more when lines arrive slowly."""
+    return [error for batch in lines_out[:-1] for error in batch["errors"]]
+
+
 def test_each_batch_is_answered_and_a_summary_comes_last(api: Api, http: httpx2.Client) -> None:
     api.collection("lines")
     lines_out = send(http, "lines", [line(f"d{i}", f"Number {i}.", i=i) for i in range(600)])
-    assert [each.get("through_line") for each in lines_out] == [256, 512, 600, None]
-    assert [each["upserted"] for each in lines_out] == [256, 256, 88, 600]
-    assert lines_out[-1] == {"done": True, "upserted": 600, "failed": 0, "version": lines_out[-2]["version"]}
+    *batches, last = lines_out  # of fewer lines, if lines arrive slowly
+    through = [0, *(each["through_line"] for each in batches)]
+    assert [each["upserted"] for each in batches] == [after - before for before, after in itertools.pairwise(through)]
+    assert max(each["upserted"] for each in batches) <= 256
+    assert last == {"done": True, "upserted": 600, "failed": 0, "version": batches[-1]["version"]}
     assert http.get("/collections/lines").json()["count"] == 600
     assert http.get("/collections/lines").json()["version"] == lines_out[-1]["version"]
 
@@ -71,7 +78,7 @@ def test_bad_lines_are_listed_and_good_ones_stored(api: Api, http: httpx2.Client
         line("a", "Good, and later than line 1."),
     ]
     lines_out = send(http, "lines", lines)
-    refused = {each["line"]: (each["pointer"], each["code"]) for batch in lines_out[:-1] for each in batch["errors"]}
+    refused = {each["line"]: (each["pointer"], each["code"]) for each in errors_of(lines_out)}
     assert refused == {
         2: ("", "malformed_json"),
         4: ("/text", "empty_text"),
@@ -90,10 +97,10 @@ def test_bad_lines_are_listed_and_good_ones_stored(api: Api, http: httpx2.Client
 
 def test_a_repeated_id_costs_one_commit_a_batch(api: Api, http: httpx2.Client) -> None:
     api.collection("lines")
-    lines_out = send(http, "lines", [line("a" if i % 3 else f"d{i}", f"Number {i}.") for i in range(400)])
-    assert [each.get("through_line") for each in lines_out] == [256, 400, None]
-    assert [each["upserted"] for each in lines_out] == [256, 144, 400]
-    assert [each["version"].split(":")[1] for each in lines_out] == ["1", "2", "2"]
+    lines = [line("a" if i % 3 else f"d{i}", f"Number {i}.") for i in range(400)]
+    *batches, last = send(http, "lines", lines)
+    assert [int(each["version"].split(":")[1]) for each in batches] == list(range(1, len(batches) + 1))
+    assert (last["upserted"], last["version"]) == (400, batches[-1]["version"])
     assert http.get("/collections/lines/documents/a").json()["text"] == "Number 398."
     assert http.get("/collections/lines").json()["count"] == 1 + 134
 
@@ -102,10 +109,10 @@ def test_a_refused_line_replaces_none_of_the_same_id(api: Api, http: httpx2.Clie
     api.collection("lines", passages="none")
     bad = [("a", "word " * 30_000), ("a", "\u200b"), ("b", "\u200b")]
     lines = [("b", "First."), ("a", "First."), bad[0], ("a", "Second."), bad[1], ("b", "Second."), bad[2]]
-    stored, last = send(http, "lines", [line(*each) for each in lines])
-    refused = [(each["line"], each["code"]) for each in stored["errors"]]
+    lines_out = send(http, "lines", [line(*each) for each in lines])
+    refused = [(each["line"], each["code"]) for each in errors_of(lines_out)]
     assert refused == [(3, "text_too_long"), (5, "empty_text"), (7, "empty_text")]
-    assert (last["upserted"], last["failed"]) == (4, 3)
+    assert (lines_out[-1]["upserted"], lines_out[-1]["failed"]) == (4, 3)
     listed = http.get("/collections/lines/documents").json()["documents"]
     assert {each["id"]: each["text"] for each in listed} == {"a": "Second.", "b": "Second."}
 
@@ -115,28 +122,13 @@ def test_a_refused_line_is_not_repeated_in_the_answer(api: Api, http: httpx2.Cli
     api.collection("lines")
     long = "n/" * (BODY_LIMIT // 3)
     lines = [json.dumps({"id": "a", "text": "x", long: 1}), json.dumps({"id": "b", "text": "x"})]
-    stored, last = send(http, "lines", lines)
-    assert (last["upserted"], last["failed"]) == (1, 1)
-    (refused,) = stored["errors"]
+    lines_out = send(http, "lines", lines)
+    assert (lines_out[-1]["upserted"], lines_out[-1]["failed"]) == (1, 1)
+    [refused] = errors_of(lines_out)
     assert (refused["code"], refused["pointer"]) == ("unknown_field", "/" + "n~1" * 49 + "n…")
     whole = api.post("/similarity", {"pairs": [{"a": "x", "b": "y", long: 1}]})
     assert (whole.status_code, len(whole.content) < 2000) == (422, True)
     assert whole.json()["errors"][0]["pointer"] == "/pairs/0/" + "n~1" * 49 + "n…"
-
-
-async def test_long_lines_in_small_pieces_take_linear_time() -> None:
-    text = "x" * 8_000_000
-    body = json.dumps({"id": "x", "text": text}).encode()
-
-    async def pieces() -> Any:
-        for start in range(0, len(body), 128):
-            yield body[start : start + 128]
-
-    began = time.perf_counter()
-    (line,) = [each async for each in read_lines(pieces(), len(body))]
-    assert isinstance(line.content, Document)
-    assert line.content.text == text
-    assert time.perf_counter() - began < 3, "copying the buffer with each piece would take minutes"
 
 
 def test_an_endless_line_is_refused_without_being_buffered(api: Api, http: httpx2.Client) -> None:
@@ -150,8 +142,7 @@ def test_an_endless_line_is_refused_without_being_buffered(api: Api, http: httpx
 
     answer = http.post("/collections/lines/documents", content=body(), headers=NDJSON)
     lines_out = [json.loads(each) for each in answer.text.splitlines()]
-    assert [each["line"] for each in lines_out[0]["errors"]] == [2]
-    assert lines_out[0]["errors"][0]["code"] == "body_too_large"
+    assert [(each["line"], each["code"]) for each in errors_of(lines_out)] == [(2, "body_too_large")]
     assert lines_out[-1]["upserted"] == 2
 
 
@@ -174,8 +165,9 @@ def test_acknowledged_lines_survive_a_disconnect(api: Api, http: httpx2.Client, 
         connection.sendall(STREAM)
         piece = b"".join(line(f"d{i}", f"Number {i}.").encode() + b"\n" for i in range(300))
         connection.sendall(chunk(piece))
-        read_until(connection, b'"through_line":256')
-    assert http.get("/collections/lines").json()["count"] >= 256
+        received = read_until(connection, b'"version"')
+    acknowledged = re.findall(rb'"through_line":(\d+)', received)
+    assert http.get("/collections/lines").json()["count"] >= int(acknowledged[-1]) > 0
     assert http.get("/live").status_code == 200
 
 
@@ -184,21 +176,15 @@ def test_deleting_the_collection_ends_the_stream_with_the_reason(api: Api, http:
 
     def body() -> Iterator[bytes]:
         yield b"".join(line(f"d{i}", f"Number {i}.").encode() + b"\n" for i in range(256))
-        while http.get("/collections/lines").json()["count"] < 256:
-            time.sleep(0.1)
+        until(lambda: http.get("/collections/lines").json()["count"] == 256)
         http.delete("/collections/lines")
         yield line("late", "Too late.").encode()
 
-    with httpx2.Client(base_url=http.base_url, timeout=60) as other:
+    with httpx2.Client(base_url=http.base_url, timeout=120) as other:
         answer = other.post("/collections/lines/documents", content=body(), headers=NDJSON)
     lines_out = [json.loads(each) for each in answer.text.splitlines()]
-    assert lines_out[0]["through_line"] == 256
-    assert lines_out[-1] | {"detail": ""} == {
-        "done": False,
-        "error": "unknown_collection",
-        "detail": "",
-        "through_line": 256,
-    }
+    last = lines_out[-1]
+    assert (last["done"], last["error"], last["through_line"]) == (False, "unknown_collection", 256)
 
 
 def test_errors_of_the_whole_request_precede_the_stream(api: Api, http: httpx2.Client) -> None:
@@ -220,19 +206,26 @@ def test_no_spelling_of_a_path_allows_unlimited_json_bodies(http: httpx2.Client,
 
 
 def test_small_requests_are_answered_during_an_upload(api: Api, http: httpx2.Client) -> None:
+    """The upload goes on until they are."""
     api.collection("lines")
-    lines = [line(f"d{i}", f"Number {i} is a document of some length. " * 12) for i in range(400)]
-    streaming = threading.Thread(target=send, args=(http, "lines", lines))
-    began_streaming = time.perf_counter()
-    streaming.start()
-    waits = []
-    while streaming.is_alive():
-        began = time.perf_counter()
-        api.ok("/similarity", {"pairs": [{"a": f"a {began}", "b": f"b {began}"}]})
-        waits.append(time.perf_counter() - began)
-    assert len(waits) >= 5
-    # the upload is a dozen batches, and a small request waits for one or two of them
-    assert max(waits) < (time.perf_counter() - began_streaming) / 3
+    answered = threading.Event()
+
+    def body() -> Iterator[bytes]:
+        for i in itertools.count():
+            if answered.is_set():
+                return
+            yield line(f"d{i % 100}", f"Number {i} is a document of some length. " * 12).encode() + b"\n"
+
+    with ThreadPoolExecutor(1) as uploads:
+        upload = uploads.submit(http.post, "/collections/lines/documents", content=body(), headers=NDJSON)
+        try:
+            until(lambda: http.get("/collections/lines").json()["count"])
+            for i in range(5):
+                api.ok("/similarity", {"pairs": [{"a": f"small request {i}", "b": "is answered"}]})
+            assert not upload.done()
+        finally:
+            answered.set()
+    assert json.loads(upload.result().text.splitlines()[-1])["done"]
 
 
 def test_an_upload_does_not_evict_cached_texts(tmp_path: Path) -> None:
@@ -240,7 +233,7 @@ def test_an_upload_does_not_evict_cached_texts(tmp_path: Path) -> None:
     pair = {"pairs": [{"a": "lamp", "b": "parcel"}]}
     with (
         running_service(models=f"words={words}", cache_bytes="10000") as url,  # for fewer than ten texts
-        httpx2.Client(base_url=url, timeout=60) as http,
+        httpx2.Client(base_url=url, timeout=120) as http,
     ):
         api = Api(http)
         api.collection("lines")
