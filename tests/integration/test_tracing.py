@@ -20,6 +20,8 @@ from tests.support.waiting import until
 
 pytestmark = pytest.mark.waits
 
+PAIR = {"pairs": [{"a": WORDS[3], "b": WORDS[4]}]}
+
 
 class Collector(ThreadingHTTPServer):
     """Keeps what is exported to it by OTLP over HTTP, and answers unless `answers` is cleared."""
@@ -73,18 +75,21 @@ def collector() -> Iterator[Collector]:
 
 def traced_service(home: Path, endpoint: str) -> Service:
     model = write_model(home / "words.npz", seed=1)
-    exporter = {"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_BSP_SCHEDULE_DELAY": "10"}  # milliseconds, not 5 s
-    environment = {**exporter, "OTEL_SERVICE_NAME": "faq-search"}
+    environment = {
+        "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint,
+        "OTEL_EXPORTER_OTLP_TIMEOUT": "3600",  # seconds: it never stops waiting for an answer
+        "OTEL_BSP_SCHEDULE_DELAY": "10",  # milliseconds
+        "OTEL_SERVICE_NAME": "faq-search",
+    }
     return Service(home, PROJECT, SEMBLANCE, environment, models=f"words={model}", tracing="1")
 
 
 def test_spans_reach_a_collector_without_texts(tmp_path: Path, collector: Collector) -> None:
     service = traced_service(tmp_path, collector.endpoint)
-    url = service.start()
     try:
-        pair = {"a": f"{WORDS[0]} {WORDS[1]}", "b": WORDS[2]}
-        httpx2.get(f"{url}/explain", params=pair).raise_for_status()
-        httpx2.post(f"{url}/similarity", json={"pairs": [{"a": WORDS[3], "b": WORDS[4]}]}).raise_for_status()
+        with httpx2.Client(base_url=service.start(), timeout=120) as http:
+            http.get("/explain", params={"a": f"{WORDS[0]} {WORDS[1]}", "b": WORDS[2]}).raise_for_status()
+            http.post("/similarity", json=PAIR).raise_for_status()
         until(lambda: {"GET /explain", "POST /similarity", "queue", "tokenise", "encode"} <= collector.spans())
     finally:
         service.stop()
@@ -97,14 +102,13 @@ def test_a_collector_that_does_not_answer_delays_nothing(tmp_path: Path, collect
     """Requests are answered, and the service ends, before the collector has answered for the first time."""
     collector.answers.clear()
     service = traced_service(tmp_path, collector.endpoint)
-    url = service.start()
-    process = service.process
-    pair = {"pairs": [{"a": WORDS[3], "b": WORDS[4]}]}
     try:
-        httpx2.post(f"{url}/similarity", json=pair).raise_for_status()
-        until(lambda: collector.bodies, "spans of the first request")
-        for _ in range(20):
-            httpx2.post(f"{url}/similarity", json=pair).raise_for_status()
+        with httpx2.Client(base_url=service.start(), timeout=120) as http:
+            http.post("/similarity", json=PAIR).raise_for_status()
+            until(lambda: collector.bodies, "spans of the first request")
+            for _ in range(20):
+                http.post("/similarity", json=PAIR).raise_for_status()
+        process = service.process
     finally:
         service.stop()
     assert process.returncode == 0
