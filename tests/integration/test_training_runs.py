@@ -7,15 +7,16 @@ import resource
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
-from filelock import FileLock
 from safetensors.numpy import load_file
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
+from semblance.models.training import train as train_module
 from semblance.models.training.errors import BadRecipe, BadTrainingData, CheckpointNotSaved, TrainingDiverged
 from semblance.models.training.objective import EncodedColumn, Objective
 from semblance.models.training.recipe import Align, Keep, LowRank, Recipe
@@ -49,21 +50,17 @@ def cut_at(step: int) -> Callable[[RunProgress], None]:
     return report
 
 
+def parity(i: int) -> int:
+    return i % 2
+
+
 RESUMED = {
     "clrcmd with a head": (Clrcmd(**FAST, epochs=2, head=True, dev=("own",)), 3, None),
     "clrcmd with adapters": (Clrcmd(**FAST, epochs=2, low_rank=LowRank(rank=4, alpha=8), dev=()), 3, None),
-    "clrcmd with kept vectors": (
-        Clrcmd(**FAST, epochs=2, low_rank=LowRank(rank=4, alpha=8), keep=Keep(), dev=()),
-        3,
-        None,
-    ),
+    "clrcmd with kept vectors": (Clrcmd(**FAST, epochs=2, low_rank=LowRank(rank=4), keep=Keep(), dev=()), 3, None),
     "clrcmd with aligned words": (Clrcmd(**FAST, epochs=2, align=Align(sets=("own",)), dev=()), 3, None),
     "sbert_nli with its classifier": (SbertNli(**FAST, epochs=2), 2, lambda i: i % 3),
-    "sbert_regression with cached gradients": (
-        SbertRegression(**FAST, epochs=2, mini_batch=3, dev=()),
-        2,
-        lambda i: i % 2,
-    ),
+    "sbert_regression with cached gradients": (SbertRegression(**FAST, epochs=2, mini_batch=3, dev=()), 2, parity),
 }
 
 
@@ -99,7 +96,7 @@ def test_the_best_step_by_the_dev_sets_is_kept(folder: Path, tmp_path: Path) -> 
             if step not in seen and (checkpoint / "trainer_state.json").exists():
                 seen[step] = vectors(checkpoint)
 
-    done = train(run(recipe, folder, rows(2, labels=lambda i: i % 2), tmp_path / "out", dev_set()), report)
+    done = train(run(recipe, folder, rows(2, labels=parity), tmp_path / "out", dev_set()), report)
     best = max((point for point in done.curves.dev if point[0]), key=lambda point: point[1]["dev"])[0]
     assert best < done.steps, "the last step is the best: this test proves nothing"
     assert f"Step {best} was kept, the best by cosine on own" in (tmp_path / "out" / "README.md").read_text()
@@ -164,7 +161,7 @@ def test_running_text_keeps_vectors_near_those_before(folder: Path, tmp_path: Pa
 
 
 def test_accumulated_batches_equal_one_large_batch(folder: Path, tmp_path: Path) -> None:
-    data = rows(2, labels=lambda i: i % 2)
+    data = rows(2, labels=parity)
     for name, sizes in (("large", (16, 1)), ("accumulated", (8, 2))):
         settings = FAST | {"batch_size": sizes[0], "accumulate": sizes[1], "batches": "shuffled", "dropout": 0.0}
         train(run(SbertRegression(**settings, epochs=1, dev=()), folder, data, tmp_path / name), ignore_progress)
@@ -224,7 +221,7 @@ def test_a_missing_best_checkpoint_is_an_error(folder: Path, tmp_path: Path) -> 
             (tmp_path / "out.training" / f"checkpoint-{best[0]}" / TRAINED).unlink(missing_ok=True)
 
     with pytest.raises(CheckpointNotSaved, match=r"the weights of .*/checkpoint-\d+ cannot be read"):
-        train(run(recipe, folder, rows(2, labels=lambda i: i % 2), tmp_path / "out", dev_set()), report)
+        train(run(recipe, folder, rows(2, labels=parity), tmp_path / "out", dev_set()), report)
     assert not (tmp_path / "out").exists()
 
 
@@ -237,10 +234,15 @@ def test_a_foreign_folder_is_refused_and_unchanged(folder: Path, tmp_path: Path)
     assert note.read_text() == "mine"
 
 
-def test_two_processes_cannot_train_in_one_folder(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "out.training").mkdir()
-    with FileLock(tmp_path / "out.training" / "lock"), pytest.raises(BadRecipe, match="another process is using"):
-        train(run(Clrcmd(**FAST, dev=()), folder, rows(3), tmp_path / "out"), ignore_progress)
+def test_a_folder_is_locked_during_a_training(folder: Path, tmp_path: Path) -> None:
+    training = run(Clrcmd(**FAST, dev=()), folder, rows(3), tmp_path / "out")
+
+    def train_again(progress: RunProgress) -> None:
+        del progress
+        train(training, ignore_progress)
+
+    with pytest.raises(BadRecipe, match="another process is using"):
+        train(training, train_again)
 
 
 def test_a_full_disk_at_the_end_loses_no_steps(folder: Path, tmp_path: Path) -> None:
@@ -289,13 +291,19 @@ def test_after_a_full_disk_the_earlier_checkpoint_is_resumed(folder: Path, tmp_p
     assert resumed.curves == whole.curves
 
 
-def test_invalid_runs_are_refused_before_anything_is_written(folder: Path, tmp_path: Path) -> None:
+def test_invalid_runs_are_refused_before_anything_is_written(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     recipe = Clrcmd(**FAST, dev=())
     with pytest.raises(BadTrainingData, match="7 rows are fewer than a batch of 8"):
         train(run(recipe, folder, rows(3, n=7), tmp_path / "out"), ignore_progress)
     odd = Clrcmd(**FAST, low_rank=LowRank(targets=("nowhere",)), dev=())
     with pytest.raises(BadRecipe, match="low_rank"):
         train(run(odd, folder, rows(3), tmp_path / "out"), ignore_progress)
+    with monkeypatch.context() as patch:
+        patch.setattr(train_module, "join_processes", lambda _: SimpleNamespace(num_processes=3))
+        with pytest.raises(BadRecipe, match="8 rows cannot be shared by 3 processes"):
+            train(run(recipe, folder, rows(3), tmp_path / "out"), ignore_progress)
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "out").mkdir()
     with pytest.raises(BadRecipe, match="already exists"):
