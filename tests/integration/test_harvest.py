@@ -5,11 +5,7 @@ from __future__ import annotations
 import json
 import re
 import resource
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -17,20 +13,34 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from semblance.models.origin.corpus.documents import words
 from semblance.models.origin.corpus.token_table import TokenTable
 from semblance.models.origin.corpus.vocabulary import Vocabulary
 from semblance.models.origin.errors import BadHarvest
 from semblance.models.origin.harvest.dataset import SPLITS, join_shards
-from semblance.models.origin.harvest.harvest import ShardId, harvest
+from semblance.models.origin.harvest.harvest import HarvestPlan, HarvestProgress, PairScores, ShardId, harvest
 from semblance.models.origin.surrogate import BertShape, write_scratch
 from semblance.service.cli.main import app
-from tests.integration.harvesting import CORPUS, PLAN, Slow, reap
 from tests.models.origin.harvest.test_harvest import flip
-from tests.models.origin.small_harvest import small_source
+from tests.models.origin.small_harvest import WordCounts, small_corpus, small_source
 from tests.models.origin.untrained_origin import MAX_TOKENS, write_untrained
 from tests.support.command_line import semblance
 from tests.support.crash_point import CRASHED, CrashPoint, run_in_fork
 from tests.support.text_files import write
+
+PLAN = HarvestPlan(pairs=900, bundles_a_file=4)
+CORPUS = small_corpus(documents=40)
+
+
+class SubjectAndVerb(WordCounts):
+    """A teacher that compares only subject and verb, which a surrogate has to learn."""
+
+    def all_pairs(self, texts: Sequence[str]) -> PairScores:
+        return super().all_pairs([" ".join(words(text)[1:3]) for text in texts])
+
+
+def reap(out: Path, shard: str = "1/1") -> HarvestProgress:
+    return harvest(small_source(CORPUS, SubjectAndVerb()), PLAN, ShardId.parse(shard), out, lambda _: None)
 
 
 def pairs(out: Path) -> list[dict[str, Any]]:
@@ -43,22 +53,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("whole") / "out"
     reap(out)
     return out
-
-
-@contextmanager
-def harvesting(out: Path) -> Iterator[subprocess.Popen[str]]:
-    """Run a slow harvest, wait for its first two files, and kill it after the block."""
-    command = [sys.executable, "-m", "tests.integration.harvesting", str(out), "1/1", "0.02"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        deadline = time.monotonic() + 60
-        while len(list(out.glob("*/part-*.parquet"))) < 2:
-            assert process.poll() is None, process.stderr.read() if process.stderr else ""
-            assert time.monotonic() < deadline
-            time.sleep(0.005)
-        try:
-            yield process
-        finally:
-            process.kill()
 
 
 def test_a_crash_at_any_step_loses_and_repeats_no_pair(whole: Path, tmp_path: Path) -> None:
@@ -80,9 +74,9 @@ def test_a_crash_at_any_step_loses_and_repeats_no_pair(whole: Path, tmp_path: Pa
     assert len(list(shard.glob("part-*.parquet"))) == len(PLAN.files(ShardId()))
 
 
-def test_a_second_process_is_refused(tmp_path: Path) -> None:
-    with harvesting(tmp_path), pytest.raises(BadHarvest, match="another process is using"):
-        reap(tmp_path)
+def test_a_shard_is_locked_while_it_is_harvested(tmp_path: Path) -> None:
+    with pytest.raises(BadHarvest, match="another process is using"):
+        harvest(small_source(CORPUS), PLAN, ShardId(), tmp_path, lambda _: reap(tmp_path))
 
 
 def test_a_full_disk_loses_nothing_that_was_written(whole: Path, tmp_path: Path) -> None:
@@ -90,7 +84,7 @@ def test_a_full_disk_loses_nothing_that_was_written(whole: Path, tmp_path: Path)
     try:
         with pytest.raises(BadHarvest, match=r"cannot be written \(.*pairs harvested before are kept"):
             harvest(
-                small_source(CORPUS, Slow()),
+                small_source(CORPUS, SubjectAndVerb()),
                 PLAN,
                 ShardId(),
                 tmp_path,
@@ -162,9 +156,7 @@ def test_damage_is_reported_and_invalid_joins_are_refused(tmp_path: Path) -> Non
     assert not (tmp_path / "other").exists()
 
 
-def test_truncated_sentences_are_not_sampled_and_fallbacks_are_reported(
-    tmp_path: Path,
-) -> None:
+def test_truncated_sentences_are_not_sampled_and_fallbacks_are_reported(tmp_path: Path) -> None:
     origin, out = write_untrained(tmp_path / "origin"), tmp_path / "out"
     ran = here("harvest", str(origin), "--out", str(out), "--pairs", "450", "--size", "4")
     lengths = TokenTable.open(origin / "tokens").lengths
