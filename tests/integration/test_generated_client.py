@@ -72,7 +72,6 @@ def generated(
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
     )
     assert generating.returncode == 0, generating.stdout + generating.stderr
     assert "warning" not in (generating.stdout + generating.stderr).lower()
@@ -90,8 +89,8 @@ def compare(client: GeneratedClient) -> None:
     assert isinstance(scored, client.SimilarityResponse)
     assert scored.scores[0] == pytest.approx(1.0, abs=1e-5)
     assert scored.truncated == [False, False]
-    assert [side.text for side in (scored.explanations[0].a, scored.explanations[0].b)] == [TEXT, TEXT]
-    assert (scored.explanations[0].a.truncated, scored.explanations[0].a.read_end) == (False, len(TEXT))
+    explained = scored.explanations[0].a
+    assert (explained.text, explained.truncated, explained.read_end) == (TEXT, False, len(TEXT))
     assert [(each.pointer, str(each.code)) for each in scored.warnings] == [("/pairs/1/b", "unread_text")]
     matrix = client.call("compare_texts", body=client.SimilarityRequest(left=[TEXT], right=[TEXT, "A dog."]))
     assert matrix.scores[0][0] > matrix.scores[0][1]
@@ -112,7 +111,6 @@ def rerank(client: GeneratedClient) -> None:
         assert TEXT[best.relevant_spans[0].start : best.relevant_spans[0].end]
     ranks = client.call("rerank_texts", body=client.RerankOrTeiRequest(query=TEXT, texts=documents))
     assert [each.index for each in ranks] == [1, 0]
-    assert "minilm" in [each.id for each in client.call("list_model_names").data]
     for operation in ("score_pairs", "score_under_version"):
         [pair] = client.call(operation, body=client.ScoreRequest(text_1=TEXT, text_2=[TEXT])).data
         assert pair.score == pytest.approx(1.0, abs=1e-5)
@@ -132,10 +130,6 @@ def embed_as_others(client: GeneratedClient) -> None:
     assert pooled.shape[0] == len(tokens)
     model = client.OllamaEmbedRequestModel.MINILM
     assert len(client.call("embed_as_ollama", body=client.OllamaEmbedRequest(input_=TEXT, model=model)).embeddings) == 1
-
-
-def show_models(client: GeneratedClient) -> None:
-    assert client.call("show_model_name", "minilm").object_ == "model"
 
 
 def create_and_store(client: GeneratedClient) -> None:
@@ -170,7 +164,6 @@ def create_and_store(client: GeneratedClient) -> None:
 def search_and_explain(client: GeneratedClient) -> None:
     where = client.SearchRequestFilterType0.from_dict({"kind": "complaint", "colour": {"in": ["red"]}})
     results = client.call("search", body=client.SearchRequest(query=TEXT, collection="typed", filter_=where))
-    assert results.results[0].hits == []
     assert [(each.pointer, str(each.code)) for each in results.warnings] == [("/filter/colour", "unknown_filter_field")]
     where = client.SearchRequestFilterType0.from_dict({"kind": "complaint", "words": {"gte": 4}})
     body = client.SearchRequest(queries=[TEXT], collection="typed", filter_=where, explain=True)
@@ -228,20 +221,12 @@ def operate(client: GeneratedClient) -> None:
     models = client.call("list_models")
     assert [each.name for each in models.models] == ["minilm-words", "minilm-clrcmd", "minilm"]
     assert {each.name: each.bounds for each in models.measures}["word_movers"] == [None, 0.0]
+    assert "minilm" in [each.id for each in client.call("list_model_names").data]
+    assert client.call("show_model_name", "minilm").object_ == "model"
 
 
 def test_a_generated_client_calls_every_route(generated: GeneratedClient, operations: dict[str, str]) -> None:
-    for part in (
-        compare,
-        rerank,
-        embed_as_others,
-        show_models,
-        create_and_store,
-        search_and_explain,
-        explain_difference,
-        reembed,
-        delete,
-        operate,
-    ):
+    texts, collections = (compare, rerank, embed_as_others), (create_and_store, search_and_explain, explain_difference)
+    for part in (*texts, *collections, reembed, delete, operate):
         part(generated)
     assert generated.called == set(operations)

@@ -27,7 +27,8 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service on a copy of that folder."""
     copy = Path(shutil.copytree(RELEASE, tmp_path_factory.mktemp("release") / "copy"))
     words = ",".join(f"{name}={copy / 'models' / name}.npz" for name in ("first", "second"))
-    running = Service(copy / "home", models=f"minilm-clrcmd,minilm,{words}")
+    never_idle = {"idle_check_s": "3000", "ready_within_s": "3600"}  # the check encodes a text, too
+    running = Service(copy / "home", models=f"minilm-clrcmd,minilm,{words}", **never_idle)
     running.start()
     yield running
     running.stop()

@@ -21,9 +21,8 @@ TEXTS = {
 @pytest.fixture(scope="module")
 def filled(api: Api) -> Api:
     api.collection("mapped")
-    api.store(
-        "mapped", *({"id": key, "text": text, "metadata": {"topic": topic}} for key, (topic, text) in TEXTS.items())
-    )
+    documents = ({"id": key, "text": text, "metadata": {"topic": topic}} for key, (topic, text) in TEXTS.items())
+    api.store("mapped", *documents)
     return api
 
 
@@ -49,15 +48,6 @@ def test_points_are_the_principal_components_of_scikit_learn(filled: Api) -> Non
     assert np.allclose(places, expected * signs, atol=1e-4)
     assert answer["explained"] == pytest.approx(oracle.explained_variance_ratio_, abs=1e-4)
     assert (answer["documents"], answer["warnings"]) == (len(TEXTS), [])
-
-
-def test_no_distance_is_above_that_of_the_vectors(filled: Api) -> None:
-    answer = filled.ok("/collections/mapped/map", {})
-    vectors, places = vectors_of(filled, [each["id"] for each in answer["points"]]), places_of(answer)
-    among_vectors = np.linalg.norm(vectors[:, None] - vectors[None], axis=-1)
-    among_places = np.linalg.norm(places[:, None] - places[None], axis=-1)
-    assert (among_places <= among_vectors + 1e-4).all()
-    assert among_places.max() > 0.5 * among_vectors.max()
 
 
 def test_a_filter_and_a_limit_choose_the_documents(filled: Api) -> None:

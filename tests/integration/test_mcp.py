@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -23,22 +24,16 @@ def server(url: str) -> StdioServerParameters:
     )
 
 
-async def call(url: str, tool: str, arguments: dict[str, Any]) -> Any:
-    """The answer of one tool."""
+@pytest.fixture(scope="module")
+async def client(url: str) -> AsyncIterator[Client]:
     async with Client(server(url)) as client:
-        return await client.call_tool(tool, arguments)
+        yield client
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-async def test_the_tools_describe_themselves(url: str) -> None:
-    async with Client(server(url)) as client:
-        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert client.server_info is not None
-        assert client.server_info.name == "semblance"
+async def test_the_tools_describe_themselves(client: Client) -> None:
+    tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+    assert client.server_info is not None
+    assert client.server_info.name == "semblance"
     assert set(tools) == {"similarity", "search", "explain"}
     for tool in tools.values():
         assert tool.description
@@ -47,9 +42,9 @@ async def test_the_tools_describe_themselves(url: str) -> None:
     assert tools["search"].input_schema["required"] == ["query"]
 
 
-async def test_similarity_gives_the_scores_of_the_service(url: str, api: Api) -> None:
+async def test_similarity_gives_the_scores_of_the_service(client: Client, api: Api) -> None:
     others = ["the package is lost", "It rains.", "mein Paket 📦"]
-    answer = await call(url, "similarity", {"text": PAIR["a"], "others": others, "measure": "rcmd"})
+    answer: Any = await client.call_tool("similarity", {"text": PAIR["a"], "others": others, "measure": "rcmd"})
     pairs = [{"a": PAIR["a"], "b": other} for other in others]
     expected = api.ok("/similarity", {"pairs": pairs, "measure": "rcmd"})["scores"]
     found = answer.structured_content["result"]
@@ -57,29 +52,34 @@ async def test_similarity_gives_the_scores_of_the_service(url: str, api: Api) ->
     assert [each["score"] for each in found] == pytest.approx(expected, abs=1e-5)
 
 
-async def test_search_finds_and_explains_documents(url: str, api: Api) -> None:
-    arguments = {"query": PAIR["a"], "k": 2, "filter": {"category": "shipping"}, "explain": True}
-    found = (await call(url, "search", {**arguments, "measure": "rcmd_words"})).structured_content["result"]
-    [expected] = api.ok("/search", {**arguments, "measure": "rcmd_words"})["results"]
+async def test_search_finds_and_explains_documents(client: Client, api: Api) -> None:
+    options = {"k": 2, "filter": {"category": "shipping"}, "measure": "rcmd_words", "explain": True}
+    answer: Any = await client.call_tool("search", {"query": PAIR["a"], **options})
+    found = answer.structured_content["result"]
+    [expected] = api.ok("/search", {"query": PAIR["a"], **options})["results"]
     assert [each["id"] for each in found] == [hit["id"] for hit in expected["hits"]]
     assert found[0]["metadata"]["category"] == "shipping"
     assert "by rcmd_words" in found[0]["why"]
 
 
-async def test_explain_shows_the_words_behind_a_score(url: str) -> None:
-    answer = await call(url, "explain", PAIR)
+async def test_explain_shows_the_words_behind_a_score(client: Client) -> None:
+    answer: Any = await client.call_tool("explain", PAIR)
     assert "parcel = package" in answer.content[0].text
 
 
-async def test_refusals_tell_the_model_what_to_change(url: str) -> None:
+async def test_refusals_tell_the_model_what_to_change(client: Client) -> None:
     for tool, arguments, reason in (
         ("search", {"query": "x", "collection": "nosuch"}, "nosuch"),
         ("similarity", {"text": "a", "others": ["b"], "measure": "nosuch"}, "rcmd_words"),
         ("explain", {"a": " ", "b": "x"}, "visible character"),
     ):
-        answer = await call(url, tool, arguments)
+        answer: Any = await client.call_tool(tool, arguments)
         assert answer.is_error
         assert reason in answer.content[0].text
-    unreachable = await call("http://127.0.0.1:9", "explain", PAIR)
+
+
+async def test_an_unreachable_service_is_named() -> None:
+    async with Client(server("http://127.0.0.1:9")) as client:
+        unreachable: Any = await client.call_tool("explain", PAIR)
     assert unreachable.is_error
     assert "127.0.0.1:9" in unreachable.content[0].text

@@ -54,11 +54,8 @@ def request_bodies(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[st
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             if "requestBody" in operation:
-                yield (
-                    method,
-                    path,
-                    resolve(operation["requestBody"]["content"]["application/json"]["schema"], document),
-                )
+                schema = operation["requestBody"]["content"]["application/json"]["schema"]
+                yield method, path, resolve(schema, document)
 
 
 def resolve(schema: dict[str, Any], document: dict[str, Any]) -> dict[str, Any]:
@@ -133,12 +130,8 @@ def test_an_operation_lists_only_refusals_of_its_own(document: dict[str, Any]) -
         for name, operation in operations(document).items()
     }
     assert not codes["compare_texts"] & {"unknown_collection", "bad_filter", "store_full", "duplicate_id"}
-    assert not codes["list_collections"] & {
-        "unknown_collection",
-        "malformed_json",
-        "overloaded",
-        "unsupported_media_type",
-    }
+    of_bodies = {"malformed_json", "unsupported_media_type", "overloaded", "unknown_collection"}
+    assert not codes["list_collections"] & of_bodies
     assert not codes["get_liveness"] & {"unknown_field", "malformed_json", "store_unavailable"}
     for explained in ("explain", "explain_difference"):
         assert {"not_acceptable", "unknown_document", "not_explainable"} <= codes[explained]
@@ -148,15 +141,8 @@ def test_an_operation_lists_only_refusals_of_its_own(document: dict[str, Any]) -
 
 def test_warnings_have_the_codes_of_their_table(document: dict[str, Any]) -> None:
     assert set(document["components"]["schemas"]["WarningOut"]["properties"]["code"]["enum"]) == set(MEANINGS)
-    for answer in (
-        "SimilarityResponse",
-        "SearchResponse",
-        "ExplainResponse",
-        "DifferenceResponse",
-        "DocumentsResponse",
-        "EmbeddingsResponse",
-    ):
-        assert "warnings" in document["components"]["schemas"][answer]["required"]
+    for answer in ("Similarity", "Search", "Explain", "Difference", "Documents", "Embeddings"):
+        assert "warnings" in document["components"]["schemas"][f"{answer}Response"]["required"]
 
 
 BOUNDS = {"and": [{"views": {"gte": 1, "lt": 5}}, {"or": [{"tags": {"in": ["a", 1, None]}}, {"x": True}]}]}
@@ -175,13 +161,8 @@ BOUNDS = {"and": [{"views": {"gte": 1, "lt": 5}}, {"or": [{"tags": {"in": ["a", 
         ("put", "/collections/{name}", {}),
         ("put", "/collections/{name}", {"model": "minilm", "index": "exact", "tokens": "int8", "measure": "rcmd2"}),
         ("post", "/collections/default/documents", {"documents": [{"id": "a/b c", "text": "t", "metadata": {}}]}),
-        ("post", "/v1/embeddings", {"model": "minilm", "input": ["x", "y"], "dimensions": 384, "user": "u"}),
         ("post", "/score", {"text_1": "x", "text_2": ["y", "z"], "model": "minilm@rcmd", "queries": None}),
-        ("post", "/pooling", {"input": "x", "task": "token_embed", "encoding_format": "base64"}),
         ("post", "/embed", {"inputs": ["x"], "truncation_direction": "Right", "prompt_name": "query"}),
-        ("post", "/similarity", {"inputs": {"source_sentence": "x", "sentences": ["y"]}, "parameters": {}}),
-        ("post", "/decode", {"ids": [101, 4937]}),
-        ("post", "/rerank", {"query": "x", "texts": ["y"], "truncation_direction": "Right", "raw_scores": True}),
         ("post", "/v1/rerank", {"query": "x", "documents": [{"a": 1, "b": "y"}], "rank_fields": ["b"], "top_k": 0}),
         ("post", "/v2/rerank", {"model": "minilm@rcmd", "query": "x", "documents": "y", "relevant_spans": {}}),
     ],
@@ -203,22 +184,14 @@ def test_the_document_contains_names_and_limits_of_this_process(document: dict[s
     assert schemas["Pair"]["properties"]["a"]["maxLength"] == 100_000
     assert similarity["measure"]["enum"] == list(catalogue.names("semblance.models.similarities"))
     assert similarity["model"]["anyOf"][0]["enum"] == ["minilm-words", "minilm-clrcmd", "minilm"]
-    assert schemas["CollectionRequest"]["properties"]["index"]["enum"] == [
-        AUTO,
-        *catalogue.names("semblance.service.indexes.engines"),
-    ]
+    engines = catalogue.names("semblance.service.indexes.engines")
+    assert schemas["CollectionRequest"]["properties"]["index"]["enum"] == [AUTO, *engines]
     assert "known-" not in str(document)
 
 
 def test_no_parameter_is_null_and_path_names_have_patterns(document: dict[str, Any]) -> None:
-    parameters = [
-        each
-        for path in document["paths"].values()
-        for operation in path.values()
-        for each in operation.get("parameters", [])
-    ]
+    parameters = [each for operation in operations(document).values() for each in operation.get("parameters", [])]
     assert len(parameters) > 15
     assert not any("'null'" in str(each["schema"]) for each in parameters)
-    assert all(
-        "pattern" in each["schema"] and each["schema"]["examples"] for each in parameters if each["in"] == "path"
-    )
+    in_paths = [each["schema"] for each in parameters if each["in"] == "path"]
+    assert all("pattern" in schema and schema["examples"] for schema in in_paths)

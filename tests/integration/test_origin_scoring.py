@@ -33,7 +33,6 @@ from semblance.models.origin.scoring.scoring import CONTEXT_PARTS, FORMS, TERMS,
 from semblance.service.cli.main import app
 from tests.models.origin.tiny_corpus import tiny_documents
 from tests.models.origin.untrained_origin import MAX_TOKENS, write_untrained
-from tests.support.command_line import semblance
 from tests.support.text_files import write, write_table
 
 A = "The doctor gave Anna 12 pills against a high fever."
@@ -101,6 +100,7 @@ def test_a_score_is_symmetric_and_independent_of_other_rows(folder: Path, tmp_pa
     rows = write_table(tmp_path / "rows.tsv", [("sentence1", "sentence2"), (A, B), (B, A), (A, A)])
     for form in FORMS:
         alone = float(printed("score", folder, A, B, "--form", form, *SIZE))
+        assert 0 < alone <= 1
         header, *lines = printed("score", folder, "--rows", rows, "--form", form, *SIZE).splitlines()
         assert header == "score\tsentence1\tsentence2"
         fields = [line.split("\t") for line in lines if line]
@@ -109,20 +109,8 @@ def test_a_score_is_symmetric_and_independent_of_other_rows(folder: Path, tmp_pa
         assert [float(each[0]) for each in fields] == pytest.approx([alone, alone, 1.0], abs=2e-6)
 
 
-def test_the_command_scores_a_pair(folder: Path) -> None:
-    found = semblance("origin", "score", str(folder), A, B, *SIZE)
-    assert found.returncode == 0, found.stderr
-    assert 0 < float(found.stdout) <= 1
-    assert "2 sentences" in found.stderr
-
-
 def test_unusual_sentences_are_scored_and_reported(folder: Path, tmp_path: Path) -> None:
-    rows = [
-        ("sentence1", "sentence2"),
-        ("quantum", A),
-        ("उज्जैन में बारिश", "你好，世界"),
-        (" ".join(["rain"] * 1000), "x"),
-    ]
+    rows = [("sentence1", "sentence2"), ("quantum", A), ("उज्जैन में बारिश", "你好，世界"), ("rain " * 1000, "x")]
     found = ran("score", folder, "--rows", write_table(tmp_path / "odd.tsv", rows), *SIZE)
     assert found.exit_code == 0, found.output
     assert "5 of them share no bigram with the corpus" in found.stderr
@@ -159,12 +147,8 @@ def test_an_evaluation_uses_the_sampled_pairs_and_the_printed_scores(folder: Pat
     named = ("--pairs", 10, "--seed", 3, "--variants", "cosine,centred,random,without_left_centred")
     found = evaluated(folder, pairs, tmp_path, *named, "--report", tmp_path / "report")
     assert (found["settings"]["pairs"], found["settings"]["pairs_seed"]) == (10, 3)
-    assert [each["measure"] for each in found["outcomes"]] == [
-        "cosine",
-        "centred",
-        "random_cosine",
-        "without_left_centred",
-    ]
+    expected_names = ["cosine", "centred", "random_cosine", "without_left_centred"]
+    assert [each["measure"] for each in found["outcomes"]] == expected_names
     rows = np.sort(np.random.default_rng(3).choice(16, 10, replace=False))
     table = [line.split("\t") for line in pairs.read_text("utf-8").splitlines()[1:]]
     origin = Origin.open(folder, contexts=ContextSettings(size=4))
@@ -195,16 +179,13 @@ def test_the_form_option_applies_to_variants_without_a_form(folder: Path, pairs:
     assert {each["n"] for each in found["outcomes"]} == {16}
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_contexts_and_terms_of_an_explanation_sum_to_the_score(folder: Path, tmp_path: Path, form: str) -> None:
-    shown = printed("explain", folder, A, B, "--form", form, "--top", 2, "--json", tmp_path / "why.json", *SIZE)
+def test_contexts_and_terms_of_an_explanation_sum_to_the_score(folder: Path, tmp_path: Path) -> None:
+    options = ("--form", "centred", *SIZE)
+    shown = printed("explain", folder, A, B, "--top", 2, "--json", tmp_path / "why.json", *options)
     found = json.loads((tmp_path / "why.json").read_text("utf-8"))
-    score = float(printed("score", folder, A, B, "--form", form, *SIZE))
-    assert found["score"] == pytest.approx(score, abs=1e-6)
+    assert found["score"] == pytest.approx(float(printed("score", folder, A, B, *options)), abs=1e-6)
     assert sum(found["by_term"].values()) == pytest.approx(found["score"], abs=1e-9)
     assert sum(each["contribution"] for each in found["contexts"]) == pytest.approx(found["score"], abs=1e-9)
-    for each in found["contexts"]:
-        assert sum(each["parts"].values()) == pytest.approx(each["contribution"], abs=1e-9)
     added = [each["contribution"] for each in found["contexts"]]
     assert added == sorted(added, reverse=True)
     assert shown.count("___") == 2

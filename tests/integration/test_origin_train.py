@@ -55,6 +55,14 @@ def corpus_only(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def finished(corpus_only: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that was trained without an interruption."""
+    folder = Path(shutil.copytree(corpus_only, tmp_path_factory.mktemp("finished") / "origin"))
+    train_networks(Training(folder, SHORT), ignore_progress)
+    return folder
+
+
 @pytest.fixture
 def folder(corpus_only: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(corpus_only, tmp_path / "origin"))
@@ -92,9 +100,7 @@ def test_training_uses_the_corpus_settings_and_survives_a_kill(folder: Path) -> 
     assert found.shape == (1,)
 
 
-def test_an_interrupted_run_resumes_to_the_same_weights(folder: Path, tmp_path: Path) -> None:
-    straight = Path(shutil.copytree(folder, tmp_path / "straight"))
-    train_networks(Training(straight, SHORT), ignore_progress)
+def test_an_interrupted_run_resumes_to_the_same_weights(finished: Path, folder: Path) -> None:
     for network in (COHERENCE, GENERATION):
         with pytest.raises(Killed):
             train_networks(Training(folder, SHORT, check_every=4), cut_off(network))
@@ -105,7 +111,7 @@ def test_an_interrupted_run_resumes_to_the_same_weights(folder: Path, tmp_path: 
         lambda what, done, *_: steps.append(done) if what.startswith(GENERATION) else None,
     )
     assert steps[0] == 9
-    expected, found = weights(straight), weights(folder)
+    expected, found = weights(finished), weights(folder)
     assert found.keys() == expected.keys()
     for name, each in expected.items():
         np.testing.assert_array_equal(found[name], each, name)
@@ -152,12 +158,11 @@ def test_a_start_from_an_encoder_needs_its_vocabulary(folder: Path, tmp_path: Pa
     assert results[GENERATION]["made_of"]["start"] == checkpoint.space
 
 
-def test_other_settings_than_those_of_a_finished_step_are_refused(folder: Path, tmp_path: Path) -> None:
-    train_networks(Training(folder, SHORT), ignore_progress)
+def test_other_settings_than_those_of_a_finished_step_are_refused(finished: Path, tmp_path: Path) -> None:
     config = tmp_path / "other.yaml"
     config.write_text(yaml.safe_dump({"coherence": {"hidden": 7}}), "utf-8")
     with pytest.raises(SystemExit, match="another value of settings"):
-        train(folder, config, "cpu")
+        train(finished, config, "cpu")
 
 
 def test_networks_have_the_size_of_the_stored_tokens(tmp_path: Path) -> None:

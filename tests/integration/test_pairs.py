@@ -118,7 +118,7 @@ def test_full_disk_ends_with_a_message_and_leaves_no_files(archive: Path, tmp_pa
     """A limit of 100 blocks per file makes writes fail as on a full disk."""
     command = f"{sys.executable} -m semblance.service.cli.main pairs tweets {archive} --out {tmp_path / 'out'}"
     ran = subprocess.run(
-        ["bash", "-c", f"ulimit -f 100; exec {command}"], capture_output=True, text=True, check=False, timeout=600
+        ["bash", "-c", f"ulimit -f 100; exec {command}"], capture_output=True, text=True, check=False, timeout=1200
     )
     assert ran.returncode == 1
     assert "the tables cannot be created: " in ran.stderr

@@ -19,9 +19,8 @@ QUERY = "when did the violin arrive?"
 
 
 def hits(api: Api, collection: str, query: str = QUERY, **options: object) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = api.ok("/search", {"query": query, "collection": collection, **options})["results"][
-        0
-    ]["hits"]
+    [result] = api.ok("/search", {"query": query, "collection": collection, **options})["results"]
+    found: list[dict[str, Any]] = result["hits"]
     return found
 
 
@@ -35,11 +34,6 @@ def _stored(api: Api) -> None:
     spans = sorted((each["start"], each["end"]) for each in found["passages"])
     assert len(spans) == 20
     api.store("parts", *({"id": str(i), "text": TEXT[start:end]} for i, (start, end) in enumerate(spans)))
-
-
-@pytest.fixture(scope="module")
-def api(http: httpx2.Client) -> Api:
-    return Api(http)
 
 
 @pytest.mark.usefixtures("_stored")
@@ -69,9 +63,8 @@ def test_offsets_count_code_points_of_the_document(api: Api, query: str) -> None
 
 def test_counts_and_pages_speak_of_documents(api: Api, http: httpx2.Client) -> None:
     api.collection("counted", passages={"tokens": 40})
-    api.store(
-        "counted", {"id": "a", "text": TEXT, "metadata": {"n": 1}}, {"id": "b", "text": "Short.", "metadata": {"n": 2}}
-    )
+    short = {"id": "b", "text": "Short.", "metadata": {"n": 2}}
+    api.store("counted", {"id": "a", "text": TEXT, "metadata": {"n": 1}}, short)
     shown = http.get("/collections/counted").json()
     assert (shown["count"], shown["truncated"]) == (2, 0)
     assert shown["passages"]["tokens"] == 40
@@ -120,10 +113,8 @@ def test_truncated_documents_are_migrated_in_the_background(api: Api, http: http
     api.collection("former", passages="none", tokens="int8")
     long = "Word after word fills the page. " * 200 + "The giraffe drinks at the waterhole."
     api.store("former", {"id": "long", "text": long}, {"id": "short", "text": "A zebra."})
-    assert (http.get("/collections/former").json()["truncated"], hits(api, "former", "a giraffe")[0]["id"]) == (
-        1,
-        "short",
-    )
+    assert http.get("/collections/former").json()["truncated"] == 1
+    assert hits(api, "former", "a giraffe")[0]["id"] == "short"
     ran = semblance("index", "reembed", "former", "--passages", "auto", "--url", url)
     assert ran.returncode == 0, ran.stderr
     assert "former now uses minilm-words on passages of 200 tokens: 2 documents re-embedded" in ran.stderr
@@ -159,8 +150,7 @@ def test_a_document_longer_than_a_text_may_be_is_stored(api: Api) -> None:
     book = "The ship left the harbour at dawn, and the crew sang. " * 4000
     middle = len(book) // 2
     planted = "An invoice for the broken espresso machine is in the drawer."
-    api.store(
-        "books", {"id": "book", "text": f"{book[:middle]}{planted} {book[middle:]}"}, {"id": "note", "text": "Coffee."}
-    )
+    text = f"{book[:middle]}{planted} {book[middle:]}"
+    api.store("books", {"id": "book", "text": text}, {"id": "note", "text": "Coffee."})
     [hit] = [each for each in hits(api, "books", "where is the bill for the coffee maker?") if each["id"] == "book"]
     assert planted in hit["text"]

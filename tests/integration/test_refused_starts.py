@@ -28,7 +28,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     model = write_model(home / "words.npz", seed=0)
     with (
         running_process(PROJECT, home, models=f"words={model}") as service,
-        httpx2.Client(base_url=service.url) as http,
+        httpx2.Client(base_url=service.url, timeout=120) as http,
     ):
         assert http.put("/collections/c").status_code == 201
         document = {"id": "d", "text": "brala"}
@@ -44,14 +44,16 @@ def home(filled: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(filled, tmp_path / "a home"))
 
 
+def run(command: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False)
+
+
 def refusal(home: Path, model: Path) -> str:
     """The reason of a start that is refused."""
     settings = {"HOME": home, "MODELS": f"m={model}", "PORT": "0", "RUNTIME": "torch"}
     environment = os.environ | {f"SEMBLANCE_{name}": str(value) for name, value in settings.items()}
     command = [*UNPRIVILEGED, sys.executable, "-m", SEMBLANCE, "serve"]
-    ended = subprocess.run(
-        command, cwd=PROJECT, env=environment, capture_output=True, text=True, timeout=60, check=False
-    )
+    ended = run(command, environment)
     assert ended.returncode == 1, ended.stderr
     assert "Traceback" not in ended.stderr
     *others, last = ended.stderr.splitlines()
@@ -61,19 +63,13 @@ def refusal(home: Path, model: Path) -> str:
     return reason
 
 
-def test_a_home_that_cannot_be_created_is_named(tmp_path: Path) -> None:
-    words = write_model(tmp_path / "words.npz", seed=0)
-    reason = refusal(words / "home", words)
-    assert reason.startswith(f"{words}/home cannot be written (Not a directory)")
-    assert "--home" in reason
-
-
-def test_a_home_that_is_read_only_is_named(tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    home.mkdir(mode=0o555)
-    reason = refusal(home, write_model(tmp_path / "words.npz", seed=0))
-    assert reason.startswith(f"{home} cannot be written (Permission denied)")
-    assert "--home" in reason
+def test_a_home_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    words, read_only = write_model(tmp_path / "words.npz", seed=0), tmp_path / "home"
+    read_only.mkdir(mode=0o555)
+    for home, cause in ((words / "home", "Not a directory"), (read_only, "Permission denied")):
+        reason = refusal(home, words)
+        assert reason.startswith(f"{home} cannot be written ({cause})")
+        assert "--home" in reason
 
 
 @pytest.mark.parametrize("command", ["verify", "rebuild"])
@@ -82,9 +78,7 @@ def test_a_home_that_is_unreadable_is_named_by_commands(tmp_path: Path, command:
     home.mkdir(mode=0o000)
     options = [*UNPRIVILEGED, sys.executable, "-m", SEMBLANCE, "index", command]
     environment = os.environ | {"SEMBLANCE_HOME": str(home)}
-    ended = subprocess.run(
-        options, cwd=PROJECT, env=environment, capture_output=True, text=True, timeout=60, check=False
-    )
+    ended = run(options, environment)
     assert ended.returncode == 1
     assert ended.stderr.splitlines() == [
         f"{home} cannot be read (Permission denied): let this user read it, or set another folder with --home"
@@ -133,13 +127,13 @@ def test_indexes_without_their_documents_are_refused(home: Path, left: str) -> N
         assert (indexes / "c" / "manifest.json").exists()
     shutil.rmtree(indexes)
     with running_process(PROJECT, home, models=f"words={home / 'words.npz'}") as service:
-        assert httpx2.get(f"{service.url}/collections").json()["collections"] == []
+        assert httpx2.get(f"{service.url}/collections", timeout=120).json()["collections"] == []
 
 
 def test_a_database_without_collections_starts_beside_indexes(home: Path) -> None:
     """As after a crash between dropping the last collection and removing its snapshot."""
     with running_process(PROJECT, home, models=f"words={home / 'words.npz'}") as service:
-        assert httpx2.delete(f"{service.url}/collections/c").is_success
+        assert httpx2.delete(f"{service.url}/collections/c", timeout=120).is_success
     shutil.copytree(home / "indexes", home / "indexes" / "c")
     with running_process(PROJECT, home, models=f"words={home / 'words.npz'}") as service:
-        assert httpx2.get(f"{service.url}/ready").is_success
+        assert httpx2.get(f"{service.url}/ready", timeout=120).is_success

@@ -79,10 +79,9 @@ def test_token_vectors_come_as_numbers_or_base64(api: Api) -> None:
 
 
 def test_ollama_gets_the_vectors_of_embeddings(api: Api) -> None:
-    expected = [
-        each["embedding"] for each in api.ok("/v1/embeddings", {"model": "minilm", "input": [CAT, RAIN]})["data"]
-    ]
-    answer = api.ok("/api/embed", {"model": "minilm", "input": [CAT, RAIN], "keep_alive": "5m"})
+    body = {"model": "minilm", "input": [CAT, RAIN]}
+    expected = [each["embedding"] for each in api.ok("/v1/embeddings", body)["data"]]
+    answer = api.ok("/api/embed", {**body, "keep_alive": "5m"})
     assert np.abs(np.array(answer["embeddings"]) - np.array(expected)).max() < 1e-6
     assert answer["total_duration"] > 0
     assert answer["prompt_eval_count"] == 11

@@ -10,11 +10,6 @@ import pytest
 from tests.integration.conftest import Api
 
 
-@pytest.fixture(scope="module")
-def api(http: httpx2.Client) -> Api:
-    return Api(http)
-
-
 def hits(api: Api, **body: object) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = api.ok("/search", body)["results"][0]["hits"]
     return found
@@ -35,8 +30,7 @@ def test_a_document_takes_the_place_of_a_query(api: Api, http: httpx2.Client) ->
     assert (missing.status_code, missing.json()["code"]) == (404, "unknown_document")
 
 
-def test_a_long_document_is_a_query_by_its_first_passage(api: Api, http: httpx2.Client) -> None:
-    http.delete("/collections/long")
+def test_a_long_document_is_a_query_by_its_first_passage(api: Api) -> None:
     api.collection("long")
     passages = ["The harbor lies in the fog and no ship leaves it today. " * 20, "Bread is baked at night. " * 60]
     api.store("long", {"id": "both", "text": "".join(passages)}, {"id": "fog", "text": "Ships wait in the foggy port."})
@@ -80,8 +74,7 @@ def test_groups_are_the_best_hits_of_each_value(api: Api) -> None:
     assert [hit["id"] for hit in two] == [doc_id for ids in list(best.values())[:3] for doc_id in ids[:2]]
 
 
-def test_diverse_hits_repeat_less(api: Api, http: httpx2.Client) -> None:
-    http.delete("/collections/twins")
+def test_diverse_hits_repeat_less(api: Api) -> None:
     api.collection("twins")
     texts = ["My parcel never came.", "My parcel never came!", "My parcel has never come.", "The package is late."]
     api.store("twins", *({"id": str(i), "text": text} for i, text in enumerate(texts)))

@@ -11,8 +11,13 @@ from typing import Any
 import httpx2
 import pytest
 
+from semblance.service.documents.databases.sqlite import sqlite_engine
+from semblance.service.documents.sql import SqlDocumentStore
+from semblance.service.indexes.index_folder import IndexFolder
+from semblance.service.ports.documents import CollectionSettings, Document, Write
+from semblance.service.usecases.verify import verify
 from tests.support.running_service import running_service
-from tests.support.small_model import write_glove
+from tests.support.small_model import random_vectors, write_glove
 from tests.support.vectors import one_passage
 
 WORDS = ("my", "parcel", "package", "never", "came", "is", "lost", "the", "lamp", "shines", ".", "café", "n't", "do")
@@ -25,7 +30,7 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx2.Client]:
     glove = write_glove(folder / "glove.txt", WORDS)
     (folder / "counts").write_text("the 60\nis 30\nmy 10\n")
     models = f"glove={glove},sif={glove}?weighting=sif&frequencies={folder / 'counts'}"
-    with running_service(models=models) as url, httpx2.Client(base_url=url, timeout=60) as http:
+    with running_service(models=models) as url, httpx2.Client(base_url=url, timeout=120) as http:
         yield http
         assert 'semblance_errors_total{code="internal_error"} 0.0' in http.get("/metrics").text
 
@@ -65,9 +70,7 @@ def test_scores_and_links_are_of_words(words: httpx2.Client, measure: str, model
 @pytest.mark.parametrize("model", ["glove", "sif"])
 @pytest.mark.parametrize("measure", ["cosine", "rcmd"])
 def test_texts_without_known_words_score_zero(words: httpx2.Client, model: str, measure: str) -> None:
-    pairs = [{"a": text, "b": "the lamp"} for text in UNKNOWN_TEXTS] + [
-        {"a": text, "b": text} for text in UNKNOWN_TEXTS
-    ]
+    pairs = [{"a": text, "b": other} for text in UNKNOWN_TEXTS for other in ("the lamp", text)]
     body = {"pairs": pairs, "model": model, "measure": measure, "explain": True}
     answer = ok(words.post("/similarity", json=body))
     assert answer["scores"] == [0.0] * len(pairs)
@@ -100,19 +103,9 @@ def test_embeddings_of_unknown_words_are_zeros(words: httpx2.Client) -> None:
 
 
 def test_a_store_with_zero_vectors_verifies(tmp_path: Path) -> None:
-    from semblance.service.documents.databases.sqlite import sqlite_engine
-    from semblance.service.documents.sql import SqlDocumentStore
-    from semblance.service.indexes.index_folder import IndexFolder
-    from semblance.service.ports.documents import CollectionSettings, Document, Write
-    from semblance.service.usecases.verify import verify
-    from tests.support.small_model import random_vectors
-
     store = SqlDocumentStore(sqlite_engine(tmp_path / "documents.sqlite"))
     store.create("c", CollectionSettings("glove", "space", 8, "cosine", "auto", "none"))
-    store.upsert(
-        store.collection("c"),
-        [Write(Document("zero", "東京", {}), one_passage(0 * random_vectors(1)[0]))],
-    )
+    store.upsert(store.collection("c"), [Write(Document("zero", "東京", {}), one_passage(0 * random_vectors(1)[0]))])
     [found] = verify(store, IndexFolder(tmp_path / "indexes"))
     store.close()
     assert found.faults == []
