@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 
 from tests.support.project import PROJECT
 
-START_S = 120
+START_S = 300
 SEMBLANCE = "semblance.service.cli.main"
 
 
