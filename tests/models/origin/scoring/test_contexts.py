@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from semblance.models.origin.scoring.contexts import ContextSet, select_diverse
@@ -46,6 +46,12 @@ def test_the_worked_example() -> None:
         assert found.tolist() == GOLDEN["chosen"][:size]
 
 
+HALF = [(-1, 0, "one two three"), (-2, 1, "One two four"), (-3, 2, "one two three")]  # the first two share half
+
+
+@example(HALF, 3, 0.5)
+@example(HALF, 3, 0.51)
+@example(HALF, 3, 1.0)
 @given(candidates, st.integers(1, 8), st.sampled_from([0.2, 0.25, 0.5, 0.75, 1.0]))
 def test_the_selection_matches_the_definition(found: list[tuple[int, int, str]], size: int, overlap: float) -> None:
     assert chosen(found, size, overlap) == by_definition(found, size, overlap)
