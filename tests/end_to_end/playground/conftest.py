@@ -43,6 +43,7 @@ class Faults:
 
 
 OpenPage = Callable[..., Page]
+WIDTHS = (390, 820, 1440)  # of windows
 SECRET_DIGEST = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"  # of the key "secret"
 
 
@@ -72,9 +73,9 @@ def open_page(browser: Browser, url: str) -> Iterator[OpenPage]:
     faults = Faults()
     contexts = []
 
-    def opened(fragment: str = "", address: str = url, width: int = 1280, scheme: str = "light") -> Page:
+    def opened(fragment: str = "", address: str = url, scheme: str = "light") -> Page:
         context = browser.new_context(
-            viewport={"width": width, "height": 900},
+            viewport={"width": 1280, "height": 900},
             color_scheme="dark" if scheme == "dark" else "light",
             permissions=["clipboard-read", "clipboard-write"],
         )

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Route, expect
 from semblance_client import Client
 
-from tests.end_to_end.playground.conftest import OpenPage
+from tests.end_to_end.playground.conftest import WIDTHS, OpenPage
 
 TABS = {
     "Compare": "Why are two texts alike?",
@@ -217,7 +217,7 @@ def test_words_can_be_walked_by_keyboard(open_page: OpenPage) -> None:
     expect(page.locator('.word[aria-pressed="true"]')).to_contain_text("parcel")
 
 
-def test_a_key_is_asked_for_kept_for_the_tab_and_forgotten(open_page: OpenPage, guarded: str) -> None:
+def test_a_key_is_asked_for_kept_and_forgotten(open_page: OpenPage, guarded: str) -> None:
     page = open_page("#collection", address=guarded)
     expect(page.get_by_role("alert")).to_have_text("This service asks for a key.")
     key = page.get_by_label("Key of this service")
@@ -239,12 +239,13 @@ def test_a_key_is_asked_for_kept_for_the_tab_and_forgotten(open_page: OpenPage, 
     expect(page.get_by_text("account-001")).to_have_count(0)
 
 
-@pytest.mark.parametrize("width", [390, 820, 1440])
 @pytest.mark.parametrize("fragment", ["#compare", "#search?query=lamp", "#rerank", "#collection"])
-def test_no_page_is_wider_than_its_window(open_page: OpenPage, fragment: str, width: int) -> None:
-    page = open_page(fragment, width=width)
+def test_no_page_is_wider_than_its_window(open_page: OpenPage, fragment: str) -> None:
+    page = open_page(fragment)
     page.wait_for_load_state("networkidle")
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_the_first_view_is_small(open_page: OpenPage) -> None:
@@ -254,7 +255,7 @@ def test_the_first_view_is_small(open_page: OpenPage) -> None:
     assert page.evaluate(f"{size}.reduce((sum, each) => sum + each.decodedBodySize, 0)") < BUDGET_BYTES
 
 
-def test_the_rest_is_listed_on_demand_and_maps_name_their_part(open_page: OpenPage) -> None:
+def test_more_is_listed_on_demand_and_maps_name_parts(open_page: OpenPage) -> None:
     def answer(route: Route) -> None:
         drawn = route.fetch()
         route.fulfill(response=drawn, json={**drawn.json(), "documents": 10_000})
