@@ -26,7 +26,7 @@ from tests.support.project import PROJECT
 from tests.support.running_service import Service, reserved_port, wait_for_url
 from tests.support.small_model import edit, make_small
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(3600)
 
 NOBODY_UID = 65534
 MOST_BYTES = 580_000_000  # of what is installed

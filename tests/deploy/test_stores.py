@@ -23,6 +23,7 @@ from tests.support.running_service import reserved_port
 from tests.support.servers.postgres_server import PASSWORD, PostgresServer
 from tests.support.servers.server_process import ServerProcess
 from tests.support.vectors import bits
+from tests.support.waiting import CEILING_S
 
 FORBIDDEN = [
     "CREATE TABLE public.more (a INT)",
@@ -49,7 +50,7 @@ def database() -> Iterator[str]:
     address = ["--host=127.0.0.1", f"--port={server.port}", "--username=postgres", "--dbname=postgres"]
     command = ["psql", "--no-psqlrc", "--quiet", *address, f"--file={DEPLOY / 'postgres' / 'role.sql'}"]
     secrets = {"PGPASSWORD": PASSWORD, "DATABASE_PASSWORD": 'it\'s "quoted"'}
-    subprocess.run(command, check=True, env=os.environ | secrets, timeout=60)
+    subprocess.run(command, check=True, env=os.environ | secrets, timeout=CEILING_S)
     yield f"postgresql://semblance:it%27s%20%22quoted%22@127.0.0.1:{server.port}/semblance"
     server.remove()
 

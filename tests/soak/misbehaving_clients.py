@@ -47,14 +47,6 @@ class RawConnection:
         await self.reader.readexactly(int(head.partition(b"content-length: ")[2].split(b"\r\n")[0]))
         return int(head.split()[1])
 
-    async def closed(self) -> bool:
-        """Whether the server closed the connection."""
-        try:
-            async with asyncio.timeout(0.001):
-                return await self.reader.read(1) == b""
-        except TimeoutError:
-            return False
-
 
 Action: TypeAlias = Callable[[str], Awaitable[Counter[int]]]  # URL of the service -> statuses of its responses
 

@@ -182,7 +182,7 @@ async def _run_all(
             start = time.monotonic()
             statuses = await misbehavior.act(service.url)
             timings.append(_CaseTiming(misbehavior, start, time.monotonic(), statuses, resident_mb(pid)))
-        still_open = [not await connection.closed() for connection in idle]
+        still_open = [not connection.reader.at_eof() for connection in idle]
     return timings, sum(still_open)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from rich.console import Console
 
 from tests.soak.crashes import run
 
 
+@pytest.mark.slow
 def test_acknowledged_writes_survive_random_kills() -> None:
     report = run(kills=4, seed=3, console=Console(quiet=True))  # raises Violation if a write is lost
     assert report.kills == 4

@@ -19,6 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.support.project import PROJECT
 from tests.support.running_service import Service
+from tests.support.waiting import CEILING_S
 
 SAMPLE_INTERVAL_S = 1.0
 WINDOW_S = 10.0
@@ -126,7 +127,7 @@ def resident_mb(pid: int) -> float:
 
 def read_metrics(url: str) -> Mapping[str, float]:
     """Read /metrics, keyed by series such as `semblance_errors_total{code="overloaded"}`."""
-    text = httpx2.get(f"{url}/metrics", timeout=60).text
+    text = httpx2.get(f"{url}/metrics", timeout=CEILING_S).text
     series = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:

@@ -15,6 +15,7 @@ from psycopg import sql
 from tests.support.running_service import reserved_port
 from tests.support.servers.server_process import ServerProcess
 from tests.support.servers.small_disk import SmallDisk
+from tests.support.waiting import CEILING_S
 
 USER = "postgres"  # the server refuses to be run by root
 NAME = "semblance"
@@ -133,7 +134,7 @@ class PostgresServer(ServerProcess):
         )
 
     def _superuser(self, database: str = "postgres") -> psycopg.Connection:
-        server = f"host=127.0.0.1 port={self.port} connect_timeout=2"
+        server = f"host=127.0.0.1 port={self.port} connect_timeout={CEILING_S:g}"
         address = f"{server} user={USER} password={PASSWORD} dbname={database}"
         return psycopg.connect(address, autocommit=True)
 
