@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -96,7 +97,7 @@ def all_similarities(counted: Counted, form: Form, ablation: Ablation = FULL) ->
         {"chunks": 1, "size": 99, "overlap": 1.0},  # as large as the corpus allows
     ],
 )
-def test_context_sets_match_the_definition(settings: Mapping[str, float]) -> None:
+def test_context_sets_match_the_definition(settings: Mapping[str, Any]) -> None:
     counted = Counted(**settings)
     texts = [*TEXTS, *counted.corpus.sentences[::3]]
     for text, found in zip(texts, counted.origin.context_sets(texts), strict=True):
