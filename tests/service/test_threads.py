@@ -56,7 +56,7 @@ async def test_slowing_work_blocks_the_loop_once_and_may_recover(
     assert await offload.run("kind", 1, lambda: busy(LONG_S)) == loop_thread
     assert await offload.run("kind", 1, lambda: busy(LONG_S)) != loop_thread
     threads = [await offload.run("kind", 1, thread) for _ in range(30)]
-    assert threads[0] != loop_thread
+    assert loop_thread not in threads[:3], "a quick run lowers the estimate by half"
     assert threads[-1] == loop_thread
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pyroaring import BitMap
 
 from semblance.models import catalogue
-from semblance.models.embeddings import unit_rows
+from semblance.models.embeddings import Floats, unit_rows
 from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.indexes import engine_choice
@@ -70,9 +70,21 @@ def test_an_index_of_mostly_dead_rows_needs_a_rebuild() -> None:
     assert index.needs_rebuild
 
 
+async def built_node(folder: Path, indexes: IndexFolder, engine: str, vectors: Floats, at_once: int) -> LocalNode:
+    """A node whose collection has got some vectors at a time, and is built."""
+    store = SqlDocumentStore(sqlite_engine(folder / "documents.sqlite"))
+    local = LocalNode(store, indexes)
+    store.create("c", CollectionSettings("minilm", "space", DIM, "cosine", engine, "none"))
+    documents = [Write(Document(f"d{i}", f"text {i}", {}), one_passage(vector)) for i, vector in enumerate(vectors)]
+    for start in range(0, len(vectors), at_once):
+        writes = documents[start : start + at_once]
+        await local.write("c", lambda store, writes=writes: store.upsert(store.collection("c"), writes))  # type: ignore[misc]
+    await asyncio.to_thread(local._builder.submit(lambda: None).result)  # the builder has one thread
+    return local
+
+
 async def test_a_growing_collection_changes_its_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_choice, "FLAT_ROWS", 40)
-    store = SqlDocumentStore(sqlite_engine(tmp_path / "documents.sqlite"))
     vectors = unit_rows(np.random.default_rng(0).normal(size=(60, DIM))).astype(np.float32)
     built: list[str] = []
 
@@ -81,12 +93,7 @@ async def test_a_growing_collection_changes_its_engine(tmp_path: Path, monkeypat
             built.append(engine_for(collection.settings.index, passages))
             return super().new(collection, passages, read)
 
-    local = LocalNode(store, Recording(tmp_path / "indexes"))
-    store.create("c", CollectionSettings("minilm", "space", DIM, "cosine", "auto", "none"))
-    for i, vector in enumerate(vectors):
-        write = Write(Document(f"d{i}", f"text {i}", {}), one_passage(vector))
-        await local.write("c", lambda store, write=write: store.upsert(store.collection("c"), [write]))  # type: ignore[misc]
-    await asyncio.to_thread(local._builder.submit(lambda: None).result)  # the builder has one thread
+    local = await built_node(tmp_path, Recording(tmp_path / "indexes"), "auto", vectors, at_once=1)
     index = await local.refresh_index("c")
     assert isinstance(index, CollectionIndex)
     assert index._rows.name == "faiss_hnsw"
@@ -98,7 +105,6 @@ async def test_a_growing_collection_changes_its_engine(tmp_path: Path, monkeypat
 async def test_centroids_are_trained_in_the_builder_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(faiss_ivf, "MIN_ROWS", 200)
     monkeypatch.setattr(faiss_ivf, "LISTS_PER_ROOT", 0.3)  # four lists
-    store = SqlDocumentStore(sqlite_engine(tmp_path / "documents.sqlite"))
     vectors = unit_rows(np.random.default_rng(0).normal(size=(250, DIM))).astype(np.float32)
     trained_by: list[str] = []
 
@@ -108,12 +114,7 @@ async def test_centroids_are_trained_in_the_builder_thread(tmp_path: Path, monke
             super()._train()
 
     monkeypatch.setattr(catalogue, "find", lambda *_: Recording)
-    local = LocalNode(store, IndexFolder(tmp_path / "indexes"))
-    store.create("c", CollectionSettings("minilm", "space", DIM, "cosine", "faiss_ivf", "none"))
-    for start in range(0, 250, 50):
-        writes = [Write(Document(f"d{i}", "", {}), one_passage(vectors[i])) for i in range(start, start + 50)]
-        await local.write("c", lambda store, writes=writes: store.upsert(store.collection("c"), writes))  # type: ignore[misc]
-    await asyncio.to_thread(local._builder.submit(lambda: None).result)  # the builder has one thread
+    local = await built_node(tmp_path, IndexFolder(tmp_path / "indexes"), "faiss_ivf", vectors, at_once=50)
     index = await local.refresh_index("c")
     assert isinstance(index, CollectionIndex)
     assert not index.needs_rebuild

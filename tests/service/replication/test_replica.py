@@ -292,42 +292,31 @@ async def test_a_replica_starts_from_its_copy_and_catches_up_later(database: Pos
             await eventually_finds(b, 1, ["d", "e"])
 
 
-async def test_a_new_replica_waits_for_the_database(
-    database: PostgresServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("copied", ["nothing", "a part"])
+async def test_without_a_complete_copy_a_replica_waits_for_the_database(
+    database: PostgresServer, tmp_path: Path, caplog: pytest.LogCaptureFixture, copied: str
 ) -> None:
+    with filled_primary(database.url) as store:
+        upsert("e", 2)(store)
+        source = store.collection("c")
+        changes = store.document_changes("c", Version(source.version.epoch, 0), None, 10).changes
+    if copied == "a part":  # as after a crash at this point
+        copy = SqlDocumentStore(sqlite_engine(tmp_path / "copy.sqlite"))
+        copy.begin_epoch(source)
+        copy.put("c", changes[:1])
+        assert copy.collection("c").version.number == INCOMPLETE_VERSION
+        copy.close()
     database.kill()
-    async with replica(database.url, tmp_path / "a", started=False) as a:
+    async with replica(database.url, tmp_path, started=False) as a:
         starting = asyncio.create_task(a.start())
         await eventually(lambda: "waiting for the database" in caplog.text)
         assert not a.complete
         assert not starting.done()
-        database.start()
-        await starting
-        assert a.complete
-
-
-async def test_an_incomplete_copy_is_not_served(
-    database: PostgresServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    async with replica(database.url, tmp_path / "a") as a:
-        await a.write("c", lambda store: store.create("c", SETTINGS))
-        await a.write("c", upsert("d", 1))
-        await a.write("c", upsert("e", 2))
-    copy = SqlDocumentStore(sqlite_engine(tmp_path / "a" / "copy.sqlite"))
-    whole = copy.document_changes("c", Version(copy.collection("c").version.epoch, 0), None, 10)
-    copy.begin_epoch(copy.collection("c"))
-    copy.put("c", whole.changes[:1])  # as after a crash at this point
-    assert copy.collection("c").version.number == INCOMPLETE_VERSION
-    copy.close()
-    database.kill()
-    async with replica(database.url, tmp_path / "a", started=False) as a:
-        starting = asyncio.create_task(a.start())
-        await eventually(lambda: "waiting for the database" in caplog.text)
-        assert not starting.done()
-        with pytest.raises(VersionNotReached):
+        with pytest.raises(VersionNotReached if copied == "a part" else UnknownCollection):
             await a.current("c", None)
         database.start()
         await starting
+        assert a.complete
         assert sorted(await nearest(a, 1)) == ["d", "e"]
 
 
