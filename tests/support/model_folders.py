@@ -14,7 +14,7 @@ from tests.support.small_model import DIM, edit
 
 
 def edit_modules(folder: Path, change: Callable[[list[dict[str, Any]]], object]) -> None:
-    """Change the list of modules in place, and number them anew."""
+    """Change the list of modules in place and renumber it."""
     file = folder / "modules.json"
     modules = json.loads(file.read_text())
     change(modules)
@@ -22,7 +22,7 @@ def edit_modules(folder: Path, change: Callable[[list[dict[str, Any]]], object])
 
 
 def set_pooling(folder: Path, mode: str, dims: int = DIM, **more: object) -> None:
-    """Write the settings of pooling anew."""
+    """Replace the settings of pooling."""
     file = folder / "1_Pooling" / "config.json"
     file.write_text(json.dumps({"embedding_dimension": dims, "pooling_mode": mode} | more))
 

@@ -33,7 +33,7 @@ def explanation(encoder: Transformer, query: str, text: str) -> Explanation:
 
 @settings(max_examples=20)  # each is encoded
 @given(query=QUERIES, text=TEXTS, chars=st.sampled_from([30, 80, 240]), marks=st.integers(1, 8))
-def test_marks_sum_to_the_score_and_the_snippet_to_the_most(
+def test_marks_sum_to_the_score_and_snippets_are_best(
     minilm: Transformer, query: str, text: str, chars: int, marks: int
 ) -> None:
     """Of all runs of sentences that fit and, of a sentence that does not, all runs of words."""

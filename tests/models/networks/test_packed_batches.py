@@ -186,7 +186,7 @@ def test_loading_another_model_concurrently_changes_nothing(device: str) -> None
 
 
 @pytest.mark.parametrize("graphs", [False, True])
-def test_only_a_batch_for_graphs_is_padded_and_keeps_its_vectors(
+def test_only_batches_for_graphs_are_padded_and_keep_vectors(
     network: Any, graphs: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids, shapes = texts(), []

@@ -132,7 +132,7 @@ def test_a_truncated_text_is_judged_by_what_is_read() -> None:
     assert end.unread == 0.0
 
 
-def test_prompts_are_not_judged_and_signs_without_a_token_are_unread() -> None:
+def test_prompts_are_not_judged_and_unknown_signs_are_unread() -> None:
     [prompted] = english().tokenize(["Кошка спит"], "search query: ", "END")
     assert prompted.unread == unread("😀") == unread("🎉🎉 😂") == 1.0
 
