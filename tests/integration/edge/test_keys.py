@@ -72,25 +72,16 @@ def refused_heads(*, guarded: bool) -> list[tuple[int, list[str]]]:
 
 
 def test_each_scope_opens_its_routes_and_missing_ones_are_named(anyone: httpx2.Client) -> None:
+    """Some of them: tests/service/api/edge/test_keys.py has the scope of every route."""
     documents = {"documents": [{"id": "1", "text": "A cat."}]}
     for key, method, path, body, status in (
         (READER, "PUT", "/collections/keyed", None, 403),
-        (WRITER, "PUT", "/collections/keyed", None, 403),
         (ADMIN, "PUT", "/collections/keyed", None, 201),
         (READER, "POST", "/collections/keyed/documents", documents, 403),
         (WRITER, "POST", "/collections/keyed/documents", documents, 200),
         (READER, "GET", "/collections/keyed/documents/1", None, 200),
         (READER, "POST", "/search", {"query": "cat", "collection": "keyed"}, 200),
-        (READER, "DELETE", "/collections/keyed/documents/1", None, 403),
         (WRITER, "DELETE", "/collections/keyed/documents/1", None, 200),
-        (WRITER, "PUT", "/collections/keyed/reembedding", {"model": "minilm"}, 403),
-        (ADMIN, "PUT", "/collections/keyed/reembedding", {"model": "minilm"}, 200),
-        (WRITER, "POST", "/collections/keyed/reembedding/step", None, 403),
-        (ADMIN, "POST", "/collections/keyed/reembedding/step", None, 200),
-        (WRITER, "DELETE", "/collections/keyed/reembedding", None, 403),
-        (ADMIN, "DELETE", "/collections/keyed/reembedding", None, 204),
-        (WRITER, "POST", "/collections/keyed/reembedding/switch", None, 403),
-        (ADMIN, "POST", "/collections/keyed/reembedding/switch", None, 409),
         (WRITER, "DELETE", "/collections/keyed", None, 403),
         (ADMIN, "DELETE", "/collections/keyed", None, 204),
     ):
