@@ -163,7 +163,7 @@ def test_the_suffix_tells_the_format_of_a_table(tmp_path: Path, name: str) -> No
 @pytest.mark.parametrize(
     ("line", "message"),
     [(line, "this is not") for line in ("{", "[1]", '"text"', "[" * 100_000, '{"a": "\\ud800"}')]
-    + [('{"a": ["b"]}', "a is neither a text nor a number")],
+    + [('{"a": ["b"]}', "a is neither a text nor a number"), ("{}", "no field is named a; there are no fields")],
 )
 def test_an_unusable_line_of_json_is_rejected(tmp_path: Path, line: str, message: str) -> None:
     file = write(tmp_path / "rows.jsonl", '{"a": 1}', line)
