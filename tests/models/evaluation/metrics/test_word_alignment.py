@@ -231,6 +231,7 @@ def mutual_best_by_cosine(scorer: LocalScorer, pair: WordAlignedPair) -> set[tup
     return {(i, j) for i, row in enumerate(cosines) for j in [int(row.argmax())] if int(cosines[:, j].argmax()) == i}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["minilm", "minilm-clrcmd", "minilm-words"])
 def test_unbalanced_transport_beats_the_mutual_best_cosine(data: Path, model: str) -> None:
     """On every fifth pair of the train part, by 2 points of F1 or more."""
