@@ -160,13 +160,14 @@ COMMANDS: Mapping[str, Run | Serve | Parse] = {
 }
 
 SCRIPTS: Mapping[str, str] = {
-    "scripts/install": "scripts/test runs it",
+    "scripts/install": "tests/end_to_end/test_scripts.py runs it",
     "scripts/serve": "tests/bare runs it",
     "scripts/test": "it runs these tests",
     "scripts/check": "it runs the unit tests",
     "scripts/bench": "benchmarks take minutes; their modules must exist",
     "scripts/soak": "it takes half an hour",
     "scripts/nightly": "it takes hours; tests/soak/test_nightly.py runs it in miniature",
+    "scripts/defects": "it takes hours; tests/defects checks that each edit still applies",
     "scripts/build": "tests/bare installs its wheels",
     "scripts/image": "it needs buildah, and minutes; tests/deploy/test_image.py runs the steps of the Dockerfile",
     "scripts/docs": "tests/integration/test_docs.py compares what it writes",
