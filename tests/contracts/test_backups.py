@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -37,6 +36,7 @@ from semblance.service.replication.copier import Copier, DirectWriter
 from semblance.service.usecases.backup import back_up, restore
 from tests.contracts.test_copies import SETTINGS, STEPS, Step, Writer, assert_equal, dump, embedding
 from tests.support.crash_point import CRASHED, run_in_fork
+from tests.support.waiting import CEILING_S, until
 
 pytestmark = pytest.mark.slow
 
@@ -68,11 +68,6 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[
     yield open_
     for engine in made:
         engine.dispose()
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def engine(request: pytest.FixtureRequest, opened: Callable[[str], Engine]) -> Engine:
-    return opened(request.param)
 
 
 @pytest.fixture
@@ -203,7 +198,7 @@ def of_collection(engine: Engine, name: str) -> Content:
     return [sorted(tuple(map(repr, row)) for row in rows) for rows in found]
 
 
-@settings(deadline=None, max_examples=25, suppress_health_check=SHARED_FIXTURE)
+@settings(deadline=None, max_examples=10, suppress_health_check=SHARED_FIXTURE)
 @given(before=STEPS, concurrent=STEPS, page=st.integers(1, 5))
 def test_a_copy_of_a_busy_store_is_consistent_per_collection(
     engine: Engine, tmp_path_factory: pytest.TempPathFactory, before: list[Step], concurrent: list[Step], page: int
@@ -276,7 +271,7 @@ def test_a_backup_during_writes_holds_consistent_collections(engine: Engine, tmp
         patch.setattr("semblance.service.replication.change_feed.PAGE", 5)
         writing = [pool.submit(each.run) for each in recorders.values()]
         try:
-            wait_until(lambda: all(len(each.states) > 20 for each in recorders.values()))
+            until(lambda: all(len(each.states) > 20 for each in recorders.values()), "20 writes to each collection")
             folders = [save(store, tmp_path / f"backup-{number}") for number in range(4)]
         finally:
             for each in recorders.values():
@@ -291,13 +286,6 @@ def test_a_backup_during_writes_holds_consistent_collections(engine: Engine, tmp
                 assert stored == recorders[collection.name].states[collection.version.number]
                 seen.add((collection.name, collection.version.number))
     assert len(seen) > 4, "versions advanced between the backups"
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def statements(engine: Engine, act: Callable[[int], None]) -> None:
@@ -404,33 +392,32 @@ def test_a_restore_notifies_of_all_former_and_new_collections(postgres: str, tmp
     with psycopg.connect(postgres, autocommit=True) as listener:
         listener.execute("LISTEN semblance_changes")
         restore_from(folder, store)
-        heard = [each.payload for each in listener.notifies(timeout=5, stop_after=3)]
+        heard = [each.payload for each in listener.notifies(timeout=CEILING_S, stop_after=3)]
     assert sorted(heard) == ["c", "d", "later"]
     store.close()
 
 
 def test_during_a_restore_readers_continue_and_writers_wait(postgres: str) -> None:
-    store = filled(postgresql_engine(postgres, connections=4, timeout_s=10))
+    store = filled(postgresql_engine(postgres, connections=4, timeout_s=CEILING_S))
     collection = store.collection("d")
     paused, go_on = threading.Event(), threading.Event()
 
     def pages() -> Iterator[Sequence[DocumentChange]]:
         paused.set()
-        assert go_on.wait(10)
+        assert go_on.wait(CEILING_S)
         yield [DocumentChange(Document("new", "new", {}, version=3), deleted=False, embeddings={})]
 
     contents = CollectionContents(collection, pages())
     with ThreadPoolExecutor(2) as pool:
         restoring = pool.submit(store.replace_all, [contents])
-        assert paused.wait(10)
+        assert paused.wait(CEILING_S)
         assert [each.name for each in store.collections()] == ["c", "d"]
         assert len(store.scan("d", "", 10)[0]) == 3
         writing = pool.submit(store.upsert, collection, [Write(Document("x", "x", {}), embedding("space-0", "x"))])
-        assert not writing.done()
         go_on.set()
-        restoring.result(10)
+        restoring.result()
         with pytest.raises(CollectionReplaced):
-            writing.result(10)
+            writing.result()
     assert [each.id for each in store.scan("d", "", 10)[0]] == ["new"]
     assert [each.name for each in store.collections()] == ["d"]
     store.close()

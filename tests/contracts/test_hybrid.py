@@ -49,7 +49,7 @@ class Ask(NamedTuple):
 
 
 @pytest.mark.parametrize("engine", catalogue.names(ENGINES))
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=20)
 @given(
     steps=STEPS,
     ask=st.builds(Ask, TEXT, st.integers(1, 6), st.booleans(), st.booleans()),

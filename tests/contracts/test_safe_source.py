@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-import pytest
-
 from tests.support.project import PROJECT
 
 RESULTS = PROJECT / "benchmarks" / "results"  # contains the virtual environments of peers
@@ -59,9 +57,8 @@ def test_every_module_is_safe() -> None:
     assert {file: unsafe for file, unsafe in results.items() if unsafe} == {}
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
+def test_unsafe_code_is_detected() -> None:
+    sources = [
         "import pickle",
         "from joblib import load",
         "from pickle import UnpicklingError, loads",
@@ -75,7 +72,5 @@ def test_every_module_is_safe() -> None:
         "SentenceTransformer(folder, trust_remote_code=True)",
         "subprocess.run(command, shell=True)",
         "yaml.load(text)",
-    ],
-)
-def test_unsafe_code_is_detected(source: str) -> None:
-    assert len(list(faults(source))) > 0
+    ]
+    assert [source for source in sources if not list(faults(source))] == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from types import SimpleNamespace
 from typing import Any, TypeAlias, cast
 
 import httpx2
@@ -12,6 +13,7 @@ import pytest
 from semblance_client import AsyncClient, Client
 
 from tests.clients.python.scripted_server import ScriptedServer
+from tests.support.fake_clock import FakeClock
 from tests.support.running_service import running_service
 
 Connect: TypeAlias = Callable[..., Client]
@@ -60,6 +62,24 @@ def connect(request: pytest.FixtureRequest) -> Iterator[Connect]:
 @pytest.fixture
 def client(connect: Connect, url: str) -> Client:
     return connect(url)
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses that clients make, which only move their clock."""
+    clock, made = FakeClock(), list[float]()
+
+    def pause(seconds: float) -> None:
+        made.extend([seconds] if seconds else [])
+        clock.now += seconds
+
+    async def awaited_pause(seconds: float) -> None:
+        pause(seconds)
+
+    monkeypatch.setattr("semblance_client.steps.time", SimpleNamespace(monotonic=clock))
+    monkeypatch.setattr("semblance_client.client.time", SimpleNamespace(sleep=pause))
+    monkeypatch.setattr("semblance_client.async_client.asyncio", SimpleNamespace(sleep=awaited_pause))
+    return made
 
 
 @pytest.fixture

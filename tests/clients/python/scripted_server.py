@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import socket
 import threading
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -43,7 +42,6 @@ def stored(through_line: int, upserted: int) -> dict[str, Any]:
 class Arrival:
     """A request as it arrived."""
 
-    at: float
     method: str
     path: str
     body: bytes
@@ -64,7 +62,7 @@ class ScriptedServer:
         class Handler(BaseHTTPRequestHandler):
             def answer(self) -> None:
                 body = self.rfile.read(int(self.headers.get("content-length", 0)))
-                outer.arrivals.append(Arrival(time.monotonic(), self.command, self.path, body))
+                outer.arrivals.append(Arrival(self.command, self.path, body))
                 self._send(outer.replies[min(len(outer.arrivals), len(outer.replies)) - 1])
 
             do_GET = do_POST = do_PUT = do_DELETE = answer  # noqa: N815 - names of http.server

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 
 import httpx2
 import pytest
@@ -38,7 +36,7 @@ def delete(client: Client) -> object:
 def test_a_busy_service_serves_every_caller_in_the_end(connect: Connect) -> None:
     def score(i: int) -> float:
         text = f"{i} " + "word " * 200
-        return connect(url, retries=Retries(attempts=50, total_s=120)).similarity([(text, text)]).scores[0]
+        return connect(url, retries=Retries(attempts=10_000, total_s=600)).similarity([(text, text)]).scores[0]
 
     with (
         running_service(models="minilm", cache="none", max_queued_tokens="512", max_request_tokens="512") as url,
@@ -50,12 +48,12 @@ def test_a_busy_service_serves_every_caller_in_the_end(connect: Connect) -> None
     assert float(refused.split()[-1]) > 0, "the service was never overloaded"
 
 
-def test_a_retry_waits_for_as_long_as_the_service_asks(connect: Connect, server: ScriptedServer) -> None:
-    server.replies = [refusal(429, "overloaded", "1"), refusal(503, "model_loading", "1"), SCORES]
+def test_a_retry_waits_for_as_long_as_the_service_asks(
+    connect: Connect, server: ScriptedServer, pauses: list[float]
+) -> None:
+    server.replies = [refusal(429, "overloaded", "1"), refusal(503, "model_loading", "3"), SCORES]
     assert read(connect(server.url)) == [0.5]
-    arrivals = [each.at for each in server.arrivals]
-    assert [round(later - earlier) for earlier, later in pairwise(arrivals)] == [1, 1]
-    assert all(later - earlier >= 1 for earlier, later in pairwise(arrivals))
+    assert pauses == [1, 3]
     assert len({each.body for each in server.arrivals}) == 1
 
 
@@ -72,10 +70,12 @@ def test_a_retry_waits_for_as_long_as_the_service_asks(connect: Connect, server:
     ],
     ids=["not_ready", "store_unavailable", "version_not_reached", "write_conflict", "proxy", "date", "cut"],
 )
-def test_reads_are_repeated_after_passing_faults(connect: Connect, server: ScriptedServer, reply: Reply) -> None:
+def test_reads_are_repeated_after_passing_faults(
+    connect: Connect, server: ScriptedServer, pauses: list[float], reply: Reply
+) -> None:
     server.replies = [reply, SCORES]
     assert read(connect(server.url)) == [0.5]
-    assert len(server.arrivals) == 2
+    assert (len(server.arrivals), pauses) == (2, [0.5])
 
 
 @pytest.mark.parametrize("code", ["store_full", "store_failed", "store_damaged", "model_unavailable"])
@@ -117,41 +117,37 @@ def test_a_change_that_has_not_happened_is_repeated(connect: Connect, server: Sc
     assert len(server.arrivals) == 2
 
 
-def test_attempts_are_bounded(connect: Connect, server: ScriptedServer) -> None:
+@pytest.mark.parametrize("attempts", [1, 3])
+def test_attempts_are_bounded(connect: Connect, server: ScriptedServer, attempts: int) -> None:
     server.replies = [refusal(429, "overloaded", "0")]
     with pytest.raises(Overloaded):
-        read(connect(server.url, retries=Retries(attempts=3)))
-    assert len(server.arrivals) == 3
+        read(connect(server.url, retries=Retries(attempts)))
+    assert len(server.arrivals) == attempts
 
 
-def test_a_wait_beyond_the_total_time_fails_at_once(connect: Connect, server: ScriptedServer) -> None:
+def test_a_wait_beyond_the_total_time_fails_at_once(
+    connect: Connect, server: ScriptedServer, pauses: list[float]
+) -> None:
     server.replies = [refusal(429, "overloaded", "120")]
-    start = time.monotonic()
     with pytest.raises(Overloaded) as failed:
         read(connect(server.url))
-    assert time.monotonic() - start < 5
-    assert (failed.value.retry_after_s, len(server.arrivals)) == (120, 1)
+    assert (failed.value.retry_after_s, len(server.arrivals), pauses) == (120, 1, [])
 
 
-def test_pauses_grow_until_the_total_time_is_over(connect: Connect, server: ScriptedServer) -> None:
+def test_pauses_grow_until_the_total_time_is_over(
+    connect: Connect, server: ScriptedServer, pauses: list[float]
+) -> None:
     server.replies = [refusal(503, "not_ready")]
     with pytest.raises(Unavailable):
-        read(connect(server.url, retries=Retries(attempts=100, total_s=2)))
-    arrivals = [each.at for each in server.arrivals]
-    assert [later - earlier for earlier, later in pairwise(arrivals)] == pytest.approx([0.5, 1.0], abs=0.3)
+        read(connect(server.url, retries=Retries(attempts=100, total_s=16)))
+    assert pauses == [0.5, 1, 2, 4, 4, 4]
 
 
 @pytest.mark.parametrize("call", [read, write])
-def test_an_address_without_a_service_is_tried_for_seconds(connect: Connect, call: Callable[[Client], object]) -> None:
+def test_an_address_without_a_service_is_tried_again(
+    connect: Connect, pauses: list[float], call: Callable[[Client], object]
+) -> None:
     client = connect(f"http://user:hunter2@127.0.0.1:{reserved_port()}", retries=Retries(attempts=2))
-    start = time.monotonic()
     with pytest.raises(Unreachable, match=r"cannot reach http://127\.0\.0\.1:\d+: .*; is the service running there\?"):
         call(client)
-    assert 0.5 <= time.monotonic() - start < 5
-
-
-def test_one_attempt_means_no_retry(connect: Connect, server: ScriptedServer) -> None:
-    server.replies = [refusal(429, "overloaded", "0"), SCORES]
-    with pytest.raises(Overloaded):
-        read(connect(server.url, retries=Retries(attempts=1)))
-    assert len(server.arrivals) == 1
+    assert pauses == [0.5]
