@@ -39,8 +39,8 @@ class SubjectAndVerb(WordCounts):
         return super().all_pairs([" ".join(words(text)[1:3]) for text in texts])
 
 
-def reap(out: Path, shard: str = "1/1") -> HarvestProgress:
-    return harvest(small_source(CORPUS, SubjectAndVerb()), PLAN, ShardId.parse(shard), out, lambda _: None)
+def reap(out: Path, shard: str = "1/1", plan: HarvestPlan = PLAN) -> HarvestProgress:
+    return harvest(small_source(CORPUS, SubjectAndVerb()), plan, ShardId.parse(shard), out, lambda _: None)
 
 
 def pairs(out: Path) -> list[dict[str, Any]]:
@@ -55,23 +55,26 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_a_crash_at_any_step_loses_and_repeats_no_pair(whole: Path, tmp_path: Path) -> None:
+def test_a_crash_at_any_step_loses_and_repeats_no_pair(tmp_path: Path) -> None:
     """A power failure at every n-th step truncates files that were not flushed to disk."""
-    shard = tmp_path / "shard-1-of-1"
-    shard.mkdir()
+    plan = HarvestPlan(pairs=300, bundles_a_file=4)
+    whole, out = tmp_path / "whole", tmp_path / "out"
+    reap(whole, plan=plan)
+    shard = out / "shard-1-of-1"
+    shard.mkdir(parents=True)
     for step in count(1):
 
         def work(step: int = step) -> None:
             CrashPoint(shard, step, loses_unsynced=True).install()
-            reap(tmp_path)
+            reap(out, plan=plan)
 
         status = run_in_fork(work)
         assert status in (0, CRASHED)
         if status == 0:
             break
     assert step > 10
-    assert pairs(tmp_path) == pairs(whole)
-    assert len(list(shard.glob("part-*.parquet"))) == len(PLAN.files(ShardId()))
+    assert pairs(out) == pairs(whole)
+    assert len(list(shard.glob("part-*.parquet"))) == len(plan.files(ShardId()))
 
 
 def test_a_shard_is_locked_while_it_is_harvested(tmp_path: Path) -> None:
