@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
@@ -42,6 +42,8 @@ FILTERS: st.SearchStrategy[Filter] = st.recursive(
 
 
 @given(documents=st.lists(METADATA, min_size=1, max_size=6), where=FILTERS)
+@example(documents=[{"a": 1}], where=Between("a", 1, None, includes_low=False, includes_high=True))
+@example(documents=[{"a": 1}], where=Between("a", None, 1, includes_low=True, includes_high=False))
 def test_a_document_matches_exactly_if_the_postings_find_it(documents: list[Mapping[str, Any]], where: Filter) -> None:
     postings = Postings()
     for row, metadata in enumerate(documents):
