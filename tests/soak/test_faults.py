@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -62,9 +63,24 @@ CASES = [
 
 
 @pytest.fixture(scope="module")
-def harness(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultHarness]:
-    """A deployment with documents for a group of faults."""
-    group = GROUPS[request.param]
+def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], FaultHarness]]:
+    """Returns the deployment of a group of faults; the one before is stopped, and the last one at the end."""
+    running: dict[str, FaultHarness] = {}
+    with ExitStack() as stack:
+
+        def start(name: str) -> FaultHarness:
+            if name not in running:
+                stack.close()
+                running.clear()
+                running[name] = stack.enter_context(filled_deployment(GROUPS[name], tmp_path_factory.mktemp("faults")))
+            return running[name]
+
+        yield start
+
+
+@contextmanager
+def filled_deployment(group: Group, folder: Path) -> Iterator[FaultHarness]:
+    """A deployment with documents."""
     for command in ("nginx", "redis-server"):
         if shutil.which(command) is None:
             missing(command)
@@ -77,7 +93,6 @@ def harness(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
             missing(module)
     if not group.thin and not FAKETIME.exists():
         missing("libfaketime")
-    folder = tmp_path_factory.mktemp("deployment")
     with Deployment(folder, replicas=3 if LONG else 2, thin=group.thin, **group.settings) as deployment:
         filled = FaultHarness(deployment, seed=1)
         filled.fill()
@@ -92,18 +107,21 @@ def exercise(harness: FaultHarness, fault: Fault) -> FaultOutcome:
     return outcome
 
 
-@pytest.mark.parametrize(("harness", "fault"), CASES, indirect=["harness"])
-def test_no_write_is_lost_and_answers_are_right(harness: FaultHarness, fault: Fault) -> None:
-    outcome = exercise(harness, fault)
+@pytest.mark.xdist_group("faults of replicas")
+def test_a_disk_that_is_not_full_is_noticed(
+    deployed: Callable[[str], FaultHarness], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SmallDisk, "full", lambda _: nullcontext())
+    [fault] = [each for each in FAULTS if each.name == "the disk of PostgreSQL full"]
+    [violation] = exercise(deployed("replicas"), fault).violations
+    assert "writes was refused" in violation
+
+
+@pytest.mark.parametrize(("group", "fault"), CASES)
+def test_no_write_is_lost_and_answers_are_right(
+    deployed: Callable[[str], FaultHarness], group: str, fault: Fault
+) -> None:
+    outcome = exercise(deployed(group), fault)
     assert outcome.violations == []
     assert outcome.findings.scores > 500
     assert outcome.findings.largest_difference < 1e-5
-
-
-@pytest.mark.xdist_group("faults of replicas")
-@pytest.mark.parametrize("harness", ["replicas"], indirect=True)
-def test_a_disk_that_is_not_full_is_noticed(harness: FaultHarness, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SmallDisk, "full", lambda _: nullcontext())
-    [fault] = [each for each in FAULTS if each.name == "the disk of PostgreSQL full"]
-    [violation] = exercise(harness, fault).violations
-    assert "writes was refused" in violation
