@@ -18,6 +18,7 @@ from semblance.models.errors import BadCheckpoint
 from semblance.models.files.json_file import read_json
 from semblance.models.files.tensors import read_tensors
 from semblance.models.model_files.checkpoint import Checkpoint
+from semblance.models.model_files.dense_head import TokenHead
 from semblance.models.networks.lora_merge import merge
 from semblance.models.networks.shape_buckets import GraphInputs
 from semblance.models.runtime import NetworkFacts
@@ -137,8 +138,16 @@ def _read_weights(checkpoint: Checkpoint) -> dict[str, Floats]:
         matrices = {name.removesuffix(".weight"): each for name, each in weights.items() if _is_linear(name)}
         merge(checkpoint.adapter, matrices, _PREFIX)
     if checkpoint.head is not None:
-        head = read_tensors(checkpoint.head.weights)
-        weights |= {f"head.{name.removeprefix('linear.')}": each for name, each in head.items()}
+        weights |= {f"head.{name}": each for name, each in _read_head(checkpoint.head).items()}
+    return weights
+
+
+def _read_head(head: TokenHead) -> dict[str, Floats]:
+    """Its `weight` and, with a bias, `bias`."""
+    weights = {name.removeprefix("linear."): each for name, each in read_tensors(head.weights).items()}
+    expected = {"weight": (head.out_features, head.in_features)} | ({"bias": (head.out_features,)} if head.bias else {})
+    if (shapes := {name: each.shape for name, each in weights.items()}) != expected:
+        raise BadCheckpoint(f"cannot load {head.weights}: its shapes are {shapes}, config.json says {expected}")
     return weights
 
 

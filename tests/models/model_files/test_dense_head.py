@@ -70,7 +70,7 @@ def test_unsupported_dense_modules_are_rejected_by_name(folder: Path, changes: d
 
 def test_a_head_of_another_width_than_the_network_is_rejected(folder: Path) -> None:
     save_head(folder / "1_Head", DIM + 1, OUT)
-    with pytest.raises(BadCheckpoint, match="cannot encode"):
+    with pytest.raises(BadCheckpoint, match="do not fit"):
         Transformer("m", read_checkpoint(folder))
 
 
