@@ -15,7 +15,7 @@ import pytest
 from semblance.service.indexes import snapshots
 from tests.integration.conftest import Api
 from tests.support.project import PROJECT
-from tests.support.running_service import Service
+from tests.support.running_service import SEMBLANCE, Service
 
 RELEASE = PROJECT / "tests" / "integration" / "homes" / "v0.1.0"
 EXPECTED = json.loads((RELEASE / "expected.json").read_text("utf-8"))
@@ -28,7 +28,8 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     copy = Path(shutil.copytree(RELEASE, tmp_path_factory.mktemp("release") / "copy"))
     words = ",".join(f"{name}={copy / 'models' / name}.npz" for name in ("first", "second"))
     never_idle = {"idle_check_s": "3000", "ready_within_s": "3600"}  # the check encodes a text, too
-    running = Service(copy / "home", models=f"minilm-clrcmd,minilm,{words}", **never_idle)
+    models = f"minilm-clrcmd,minilm,{words}"
+    running = Service(copy / "home", PROJECT, SEMBLANCE, None, models=models, **never_idle)
     running.start()
     yield running
     running.stop()

@@ -14,6 +14,7 @@ import httpx2
 import pytest
 
 from tests.integration.conftest import Api
+from tests.support.project import PROJECT
 from tests.support.running_service import running_process, running_service
 from tests.support.servers.redis_server import RedisServer
 from tests.support.waiting import until
@@ -69,7 +70,7 @@ def test_an_outage_and_its_end_are_logged_once(redis_server: RedisServer) -> Non
         assert httpx2.post(f"{service.url}/similarity", json=pairs, timeout=60).status_code == 200
 
     settings = {"cache": "redis", "redis_url": redis_server.url, "redis_budget_s": "60"}
-    with running_process(**settings) as service, ThreadPoolExecutor(8) as clients:
+    with running_process(PROJECT, None, **settings) as service, ThreadPoolExecutor(8) as clients:
         list(clients.map(ask, range(40)))
         assert outages() == []
         redis_server.kill()

@@ -21,6 +21,7 @@ from semblance_client import Client, Retries
 from tests.integration.conftest import Api
 from tests.support.command_line import semblance
 from tests.support.held_command import held
+from tests.support.project import PROJECT
 from tests.support.running_service import SEMBLANCE, Service, running_process
 from tests.support.servers.word_models import sentence, write_model
 
@@ -184,7 +185,7 @@ def replicas(postgres: str, tmp_path: Path) -> Iterator[list[Api]]:
         for name in "a", "b":
             home = tmp_path / name
             home.mkdir()
-            service = running.enter_context(running_process(home=home, models=word_models(home), **settings))
+            service = running.enter_context(running_process(PROJECT, home, models=word_models(home), **settings))
             apis.append(Api(running.enter_context(httpx2.Client(base_url=service.url, timeout=120))))
         yield apis
 

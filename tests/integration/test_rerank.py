@@ -220,7 +220,7 @@ def test_the_form_of_voyage(api: Api) -> None:
 
 def test_other_fields_are_ignored_and_null_is_the_default(api: Api) -> None:
     ignored: dict[str, Any] = {"max_tokens_per_doc": None, "max_chunks_per_doc": 3, "priority": 0, "user": "someone"}
-    defaults = dict.fromkeys(["model", "return_documents", "relevant_spans", "rank_fields"])
+    defaults: dict[str, Any] = dict.fromkeys(["model", "return_documents", "relevant_spans", "rank_fields"])
     assert results(api, **ignored, **defaults) == results(api)
 
 
