@@ -7,6 +7,7 @@ import logging
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -162,11 +163,12 @@ def test_a_manifest_cannot_name_files_elsewhere(saved: Path, engine: str, caplog
 @pytest.mark.parametrize("name", ["../other", "inner/other", "..", ""])
 def test_collection_names_cannot_leave_the_folder(name: str, tmp_path: Path) -> None:
     indexes, unsafe = IndexFolder(tmp_path / "indexes"), replace(collection("exact"), name=name)
-    for act in (
+    acts: list[Callable[[], object]] = [
         lambda: indexes.save(unsafe, two_states("exact")[1]),
         lambda: indexes.load(unsafe, lambda _: {}),
         lambda: indexes.discard(name),
-    ):
+    ]
+    for act in acts:
         with pytest.raises(ValueError, match="a name has 1 to 64"):
             act()
     assert list(tmp_path.iterdir()) == []

@@ -310,8 +310,7 @@ async def test_without_a_complete_copy_a_replica_waits_for_the_database(
     async with replica(database.url, tmp_path, started=False) as a:
         starting = asyncio.create_task(a.start())
         await eventually(lambda: "waiting for the database" in caplog.text)
-        assert not a.complete
-        assert not starting.done()
+        assert (a.complete, starting.done()) == (False, False)
         with pytest.raises(VersionNotReached if copied == "a part" else UnknownCollection):
             await a.current("c", None)
         database.start()
