@@ -10,6 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.support.project import PROJECT
 from tests.support.running_service import Service, running_process
 
 BODY_LIMIT = 1_000_000
@@ -19,7 +20,7 @@ PATIENT = dict.fromkeys(("header_timeout_s", "body_pause_s", "body_timeout_s", "
 
 @pytest.fixture(scope="session")
 def url() -> Iterator[str]:
-    with running_process(sample="1", max_body_bytes=str(BODY_LIMIT), **PATIENT) as service:
+    with running_process(PROJECT, None, sample="1", max_body_bytes=str(BODY_LIMIT), **PATIENT) as service:
         yield service.url
         require_no_internal_errors(service)
 

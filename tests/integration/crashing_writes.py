@@ -42,7 +42,7 @@ SCRIPT: tuple[tuple[str, State | None], ...] = (
     ("upsert", {"b": 5, "c": 3, "d": 4, "a": 6}),
     ("save", None),
     ("upsert", {"b": 7, "c": 8, "d": 9, "a": 10}),
-    ("upsert", {"b": 11, "c": 12, "d": 13, "a": 14}),  # so many rows are dead now that the index is rebuilt
+    ("upsert", {"b": 11, "c": 12, "d": 13, "a": 14}),  # with its dead rows, the index is rebuilt now
     ("delete b", {"c": 12, "d": 13, "a": 14}),
     ("rebuild", None),
     ("upsert", {"c": 12, "d": 13, "a": 15}),

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import patch
 
-from semblance.service.cli import serve
 from semblance.service.cli.main import app
 from semblance.service.process.server import Server
 
 
 def patient(*arguments: Any) -> Server:
     server = Server(*arguments)
-    server._reserve_s = server._drain_s - 1
+    server._reserve_s = 120
     return server
 
 
 if __name__ == "__main__":
-    serve.Server = patient  # type: ignore[assignment, misc]
-    app()
+    with patch("semblance.service.cli.serve.Server", patient):
+        app()

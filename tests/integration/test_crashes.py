@@ -6,7 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 
+
+@pytest.mark.timeout(1800)
 def test_a_kill_at_any_step_loses_no_acknowledged_write(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.integration.crashing_writes", str(tmp_path)]
     process = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -15,7 +15,9 @@ import pytest
 
 from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
+from tests.integration.conftest import PATIENT
 from tests.integration.raw_http import PAIR, begin_pair, open_connection, read_answer, require_closed
+from tests.support.project import PROJECT
 from tests.support.running_service import Service, running_process
 from tests.support.servers.word_models import write_model
 from tests.support.small_model import make_small
@@ -23,7 +25,6 @@ from tests.support.waiting import CEILING_S, until
 
 pytestmark = pytest.mark.waits
 
-PATIENT = {"body_pause_s": "600", "body_timeout_s": "600"}
 SECONDS_OF_WORK = {"pairs": [{"a": f"{i} " + "cat " * 240, "b": f"{i} " + "dog " * 240} for i in range(24)]}
 
 
@@ -34,7 +35,8 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Service]]:
 
     def start(**settings: str) -> Service:
         models = f"words={write_model(tmp_path / 'words.npz', 0)}"
-        made.append(Service(tmp_path, module="tests.integration.patient_ending", models=models, **PATIENT, **settings))
+        all_settings = {"models": models, **PATIENT, **settings}
+        made.append(Service(tmp_path, PROJECT, "tests.integration.patient_ending", None, **all_settings))
         made[0].start()
         return made[0]
 
@@ -71,7 +73,7 @@ def write_until_refused(url: str, began: threading.Event) -> list[str]:
 
 def test_sigterm_finishes_running_requests_and_refuses_new_ones(tmp_path: Path) -> None:
     with (
-        running_process(home=tmp_path, drain_s="600", **PATIENT) as service,
+        running_process(PROJECT, tmp_path, drain_s="600", **PATIENT) as service,
         httpx2.Client(base_url=service.url, timeout=120) as client,
         ThreadPoolExecutor(2) as pool,
         begin_pair(service.url) as slow,
@@ -126,7 +128,7 @@ def test_an_idle_service_refuses_until_its_notice_is_over(start: Callable[..., S
 
 
 def test_hanging_requests_are_cut_off_in_time(start: Callable[..., Service]) -> None:
-    service = start(drain_s="120")
+    service = start(drain_s="121")
     with open_connection(service.url) as silent, begin_pair(service.url) as hung:
         service.process.send_signal(signal.SIGTERM)
         assert read_answer(hung).status == 503
@@ -156,7 +158,7 @@ def test_ctrl_c_skips_the_notice_and_a_second_cuts_off(start: Callable[..., Serv
 
 def test_a_lost_device_ends_the_process_with_an_error(tmp_path: Path) -> None:
     settings = {"runtime": "torch", "models": f"small={make_small(tmp_path / 'small')}", "drain_s": "600"}
-    service = Service(tmp_path, module="tests.integration.losing_device", **settings)
+    service = Service(tmp_path, PROJECT, "tests.integration.losing_device", None, **settings)
     try:
         url = service.start()
         lost = httpx2.post(f"{url}/similarity", json={"pairs": [{"a": "unplug it", "b": "now"}]}, timeout=120)

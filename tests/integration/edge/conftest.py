@@ -15,7 +15,8 @@ from fastapi import FastAPI
 
 from semblance.service.cli.serve import _uvicorn_config
 from semblance.service.settings import Settings
-from tests.integration.conftest import require_no_internal_errors
+from tests.integration.conftest import PATIENT, require_no_internal_errors
+from tests.support.project import PROJECT
 from tests.support.running_service import Service, reserved_port, running_process
 
 READER, WRITER, ADMIN = "smb_reader", "smb_writer", "smb_admin"
@@ -30,14 +31,14 @@ REDIS_PASSWORD = "hunter2"
 @pytest.fixture(scope="package")
 def service() -> Iterator[Service]:
     with running_process(
+        PROJECT,
+        None,
         api_keys=KEYS,
         cache="redis",
         redis_url=f"redis://user:{REDIS_PASSWORD}@127.0.0.1:{reserved_port()}/0",  # no server listens there
         cors_origins=ORIGIN,
         max_header_bytes=str(HEADER_BYTES),
-        header_timeout_s="600",
-        body_pause_s="600",
-        body_timeout_s="600",
+        **PATIENT,
     ) as running:
         yield running
         require_no_internal_errors(running, READER)

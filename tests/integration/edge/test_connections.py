@@ -184,7 +184,9 @@ def test_unfinished_heads_time_out(tmp_path: Path) -> None:
             if sent == trickling:
                 until(partial(is_closed, connection), "the end of a connection on which bytes arrive")
             require_closed(connection)
-        second = stack.enter_context(until(lambda: answered(url), "an answer before the timeout"))
+        second = until(lambda: answered(url), "an answer before the timeout")
+        assert second is not None
+        stack.enter_context(second)
         with suppress(OSError):
             second.sendall(b"GET /li")
         require_closed(second)
@@ -272,7 +274,7 @@ def test_a_flood_on_one_connection_neither_grows_memory_nor_blocks(url: str, any
                 sent += flood.send(tiny)
             except BlockingIOError:
                 full += 1
-        assert full == 50, "the service reads on although nobody reads its answers"
+        assert full == 50, "the service reads on although its answers are not read"
         assert read_answer(large).status == 413
     assert resident_mb() - before < 50
 
