@@ -172,6 +172,6 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
     if request.param == "sqlite":
         made = sqlite_engine(tmp_path / "documents.sqlite")
     else:
-        made = postgresql_engine(request.getfixturevalue("postgres"), connections=5, timeout_s=10)
+        made = postgresql_engine(request.getfixturevalue("postgres"), connections=5, timeout_s=300)
     yield made
     made.dispose()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,8 +11,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from tests.conftest import missing
-from tests.deploy.environments import digest_of, make_once
+from tests.support.environments import digest_of, install, make_once
 from tests.support.project import PROJECT
 
 ENVIRONMENTS = PROJECT / "build" / "environments"
@@ -24,7 +21,6 @@ IN_WHEELS = [
     *(CLIENT / name for name in ("semblance_client", "pyproject.toml", "README.md")),
     *(ASSETS / name for name in ("semblance_assets", "pyproject.toml", "README.md")),
 ]
-NO_INDEX = "No matching distribution found"  # what pip says where it reaches none
 
 
 @dataclass(frozen=True)
@@ -42,7 +38,7 @@ class Installation:
 def from_clone() -> Installation:
     """What `scripts/serve` installs."""
     with _environment("bare") as folder:
-        _run(["scripts/install"], SEMBLANCE_VENV=str(folder))
+        install(["scripts/install"], SEMBLANCE_VENV=str(folder))
     return Installation(folder, ("env", f"SEMBLANCE_VENV={folder}", str(PROJECT / "scripts" / "serve")))
 
 
@@ -56,13 +52,13 @@ def from_wheels() -> Installation:
 
 def _install_wheels(folder: Path, builder: Path) -> None:
     wheels = folder / "dist"
-    _run(["scripts/build", str(wheels)], SEMBLANCE_VENV=str(builder))
+    install(["scripts/build", str(wheels)], SEMBLANCE_VENV=str(builder))
     if not (folder / "bin").exists():
-        _run([str(builder / "bin" / "python"), "-m", "venv", str(folder)])
+        install([str(builder / "bin" / "python"), "-m", "venv", str(folder)])
     pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--constraint", "constraints.txt"]
     files = [str(wheel) for wheel in wheels.iterdir()]
-    _run([*pip, *files])
-    _run([*pip, "--no-deps", "--force-reinstall", *files])  # their version is that of the former ones
+    install([*pip, *files])
+    install([*pip, "--no-deps", "--force-reinstall", *files])  # their version is that of the former ones
 
 
 @contextmanager
@@ -81,11 +77,3 @@ def _environment(name: str) -> Iterator[Path]:
 def _empty(folder: Path) -> None:
     shutil.rmtree(folder)
     folder.mkdir()
-
-
-def _run(command: list[str], **variables: str) -> None:
-    environment = os.environ | variables
-    ran = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False)
-    if NO_INDEX in ran.stderr:
-        missing("an index of packages that pip reaches")
-    assert ran.returncode == 0, ran.stdout + ran.stderr

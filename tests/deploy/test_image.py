@@ -21,7 +21,7 @@ from semblance_client import Client
 
 from tests.conftest import missing
 from tests.deploy.deployment import stages
-from tests.deploy.environments import digest_of, locked_environment, make_once
+from tests.support.environments import digest_of, locked_environment, make_once
 from tests.support.project import PROJECT
 from tests.support.running_service import Service, reserved_port, wait_for_url
 from tests.support.small_model import edit, make_small

@@ -6,13 +6,14 @@ import hashlib
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import missing
 from tests.integration.conftest import require_no_internal_errors
+from tests.support.environments import digest_of, install, locked_environment, make_once
 from tests.support.project import PROJECT
 from tests.support.running_service import running_process
 
@@ -74,9 +75,14 @@ def run(environment: str, url: str, *words: str) -> subprocess.CompletedProcess[
 
 
 def python_of(environment: str) -> Path:
-    """Python of an environment that was made from the present pins."""
-    folder = PROJECT / "build" / "clients" / environment
-    stamp, digest = folder / "installed", hashlib.sha256(PINS[environment].read_bytes()).hexdigest()
-    if not stamp.is_file() or stamp.read_text("utf-8").split()[0] != digest:
-        missing(f"the environment {environment} of scripts/client-environments")
+    """Python of an environment with the pinned packages, which is made once."""
+    pins = PINS[environment]
+    with locked_environment(f"clients-{environment}") as folder:
+        make_once(folder, "pins", digest_of((), [pins]), lambda: _install(folder, pins))
     return folder / "bin" / "python"
+
+
+def _install(folder: Path, pins: Path) -> None:
+    install([sys.executable, "-m", "venv", "--clear", folder])
+    pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
+    install([*pip, "--requirement", pins])

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import missing
+from tests.end_to_end.playground.npm_packages import npm_packages
 from tests.support.project import PROJECT
 
 HERE = Path(__file__).parent
-TOOLS = HERE / "node_modules" / ".bin"
 SOURCES = PROJECT / "service" / "playground"
 
 
@@ -31,7 +30,7 @@ SOURCES = PROJECT / "service" / "playground"
     ids=lambda command: command[0],
 )
 def test_scripts_are_typed_and_formatted(command: list[str]) -> None:
-    if not TOOLS.is_dir():
-        missing("npm ci --prefix tests/end_to_end/playground")
-    ran = subprocess.run([TOOLS / command[0], *command[1:]], capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        [npm_packages() / ".bin" / command[0], *command[1:]], capture_output=True, text=True, check=False
+    )
     assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -55,11 +55,11 @@ def test_plain_lines_have_the_fields_of_json_lines() -> None:
 
 def test_a_traceback_is_indented_on_a_terminal() -> None:
     """So that the text of an error cannot pass for a line of the log."""
-    failed = record("It failed", level=logging.ERROR, error=ValueError("first\n12:00:00 forged"))
+    failed = record("It failed", level=logging.ERROR, error=ValueError("first\n12:00:00 forged\x1b[2J"))
     first, *others = PlainLines().format(failed).splitlines()
     assert first.endswith("error: It failed")
-    assert others[-1] == "    12:00:00 forged"
-    assert all(line.startswith("    ") for line in others)
+    assert others[-1] == r"    12:00:00 forged\x1b[2J"
+    assert all(line.startswith("    ") and line.isprintable() for line in others)
 
 
 @pytest.mark.parametrize("terminal", [True, False])

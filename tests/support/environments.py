@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from filelock import FileLock
 
+from tests.conftest import missing
 from tests.support.project import PROJECT
+
+NO_INDEX = "No matching distribution found"  # what pip says where it reaches none
 
 
 def digest_of(words: Iterable[str], files: Iterable[Path]) -> str:
@@ -45,3 +50,12 @@ def locked_environment(name: str) -> Iterator[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder.with_suffix(".lock")):
         yield folder
+
+
+def install(command: Sequence[str | Path], **variables: str) -> None:
+    """Run a command that installs packages; where pip reaches no index, the test is skipped, or fails in CI."""
+    environment = os.environ | variables
+    ran = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False)
+    if NO_INDEX in ran.stderr:
+        missing("an index of packages that pip reaches")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
