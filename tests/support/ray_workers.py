@@ -20,14 +20,14 @@ def busy_workers(ancestor: int) -> list[int]:
 
 
 def local_cluster(driver: subprocess.Popen[str]) -> tuple[str, str]:
-    """Address and token of the cluster that a running command has started, once it is there."""
+    """Address and token of the cluster that a running command has started, once it runs a task."""
     while driver.poll() is None:
         for pid in process_tree(driver.pid):
             addresses = [option for option in command_line(pid) if option.startswith(ADDRESS)]
             environment = dict(entry.split("=", 1) for entry in environment_of(pid) if "=" in entry)
-            if addresses and "RAY_AUTH_TOKEN" in environment:
+            if addresses and "RAY_AUTH_TOKEN" in environment and busy_workers(driver.pid):
                 return addresses[0].removeprefix(ADDRESS), environment["RAY_AUTH_TOKEN"]
-        time.sleep(0.05)
+        time.sleep(0.05)  # between two looks, for as long as the command runs
     raise RuntimeError("the command ended before it had started a cluster")
 
 
@@ -36,12 +36,12 @@ def kill_workers(driver: subprocess.Popen[str], count: int, rng: random.Random, 
     killed: list[int] = []
     while len(killed) < count and driver.poll() is None:
         if busy := [pid for pid in busy_workers(driver.pid) if pid not in killed]:
-            time.sleep(rng.uniform(0, most_s))
+            time.sleep(rng.uniform(0, most_s))  # a worker may die at any moment of its task
             victim = rng.choice(busy)
             if _is_busy(victim):
                 os.kill(victim, signal.SIGKILL)
                 killed.append(victim)
-        time.sleep(0.05)
+        time.sleep(0.05)  # between two looks, for as long as the command runs
     return killed
 
 
