@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from semblance.service.documents.database import DatabaseHealth
+from semblance.service.documents.databases import postgresql
 from semblance.service.documents.databases.postgresql import Notifications, postgresql_engine
 from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
@@ -40,7 +41,7 @@ from semblance.service.replication.replica import RETRY_S, Replica
 from tests.support.fake_clock import FakeClock
 from tests.support.servers.postgres_server import PostgresServer
 from tests.support.vectors import one_passage, unit_vector
-from tests.support.waiting import eventually
+from tests.support.waiting import CEILING_S, eventually
 
 pytestmark = [pytest.mark.slow, pytest.mark.waits]
 
@@ -263,13 +264,17 @@ async def test_without_the_database_reads_continue_and_writes_are_refused(
         assert sorted(await nearest(a, 1, await written(a, upsert("f", 3)))) == ["d", "f"]
 
 
-async def test_a_hanging_database_delays_no_read_and_times_out_writes(database: PostgresServer, tmp_path: Path) -> None:
+async def test_a_hanging_database_delays_no_read_and_times_out_writes(
+    database: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgresql, "CONNECT_TIMEOUT_S", round(NEVER_S))  # no thread gets free before the end
     with filled_primary(database.url) as store:
         version = store.collection("c").version
     async with replica(database.url, tmp_path / "a", replace(TIMEOUTS, write_s=0.5)) as a:
         database.pause()
         writes = [a.write("c", upsert(f"e{i}", i)) for i in range(CONNECTIONS + 2)]  # the last ones get no thread
-        refused = await asyncio.gather(*writes, return_exceptions=True)
+        async with asyncio.timeout(CEILING_S):
+            refused = await asyncio.gather(*writes, return_exceptions=True)
         assert {type(each) for each in refused} == {StoreUnavailable}
         assert await nearest(a, 1, version) == ["d"]
         await eventually(lambda: not a.reachable)
