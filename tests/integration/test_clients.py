@@ -84,5 +84,5 @@ def python_of(environment: str) -> Path:
 
 def _install(folder: Path, pins: Path) -> None:
     install([sys.executable, "-m", "venv", "--clear", folder])
-    pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
-    install([*pip, "--requirement", pins])
+    options = ["--quiet", "--disable-pip-version-check", "--no-compile", "--requirement", str(pins)]
+    install([folder / "bin" / "python", "-m", "pip", "install", *options])

@@ -138,7 +138,7 @@ _reserved: list[socket.socket] = []  # open until this process ends
 
 
 def reserved_port() -> int:
-    """A port of 127.0.0.1 that only a server which is told its number can listen on, and can again after a crash.
+    """A port of 127.0.0.1 for a server that gets its number, which can listen on it again after a crash.
 
     This process has it bound, without listening: the system gives it to no other socket that asks for any port, and to
     no outgoing connection, while a server may bind it, too, since both allow the address to be reused.

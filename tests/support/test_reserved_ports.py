@@ -1,4 +1,4 @@
-"""Ports that only the server which is told their number can take."""
+"""Ports that the system gives to no other listener and no connection."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import socket
 from tests.support.running_service import reserved_port
 
 
-def test_a_reserved_port_goes_to_no_other_listener_and_no_connection() -> None:
+def test_no_listener_or_connection_takes_a_reserved_port() -> None:
     reserved = {reserved_port() for _ in range(2000)}
     opened = [socket.create_server(("127.0.0.1", 0), backlog=400)]
     address = opened[0].getsockname()

@@ -130,7 +130,7 @@ def chunked_pair(id_: str, words: str) -> ChunkedPair:
         (STATEMENT.is_undecidable("needs a model that is not public"), "not decidable here"),
     ],
 )
-def test_a_claim_is_decided_if_its_interval_or_all_runs_agree(claim: Claim, verdict: Verdict) -> None:
+def test_a_claim_needs_agreement_of_interval_or_runs(claim: Claim, verdict: Verdict) -> None:
     assert claim.verdict == verdict
     assert (claim.where, claim.says, claim.protocol) == (STATEMENT.where, STATEMENT.says, STATEMENT.protocol)
 

@@ -80,7 +80,7 @@ def test_an_untrained_static_model_computes_the_mean_of_token_vectors(
     np.testing.assert_allclose(vectors, library.encode(texts), atol=1e-6)
 
 
-def test_after_a_step_every_weight_of_a_static_model_has_a_gradient(folder: Path) -> None:
+def test_every_weight_of_a_static_model_has_a_gradient(folder: Path) -> None:
     model = SentenceTransformer(str(folder), device="cpu", local_files_only=True).eval()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for _ in range(2):

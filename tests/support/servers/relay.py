@@ -10,7 +10,7 @@ from ssl import SSLContext
 from tests.support.running_service import reserved_port
 
 CHUNK = 1 << 16
-START_S = 10
+START_S = 300
 
 
 class Relay:

@@ -43,7 +43,7 @@ def test_a_sentence_vector_does_not_depend_on_its_batch(states: str) -> None:
 
 
 @pytest.mark.parametrize("states", ["mean", "last"])
-def test_a_vector_is_the_mean_of_the_states_or_the_last(states: str) -> None:
+def test_a_vector_is_the_mean_or_last_state(states: str) -> None:
     model, [row] = network(states=states), rows(9)
     with torch.inference_mode():
         outputs, _ = model._lstm(model._embeddings(torch.from_numpy(row)))
