@@ -17,7 +17,7 @@ from tests.support.environments import digest_of, install, locked_environment, m
 from tests.support.project import PROJECT
 from tests.support.running_service import running_process
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(1800)
 
 KEY = "smb_clients"
 QUEUED_TOKENS = 10_000  # tests/clients/programs/task.py fills the queue
@@ -71,7 +71,7 @@ def run(environment: str, url: str, *words: str) -> subprocess.CompletedProcess[
     inherited = {name: value for name, value in os.environ.items() if name not in OURS}
     variables = inherited | QUIET | {"SEMBLANCE_URL": url, "SEMBLANCE_KEY": KEY}
     command = [str(python_of(environment)), *words]
-    return subprocess.run(command, cwd=PROJECT, env=variables, capture_output=True, text=True, check=False, timeout=540)
+    return subprocess.run(command, cwd=PROJECT, env=variables, capture_output=True, text=True, check=False, timeout=1700)
 
 
 def python_of(environment: str) -> Path:
