@@ -54,7 +54,7 @@ def test_a_block_of_the_readme_does_what_it_shows(
         index, serve = commands_of(code)
         write(home / "my-documents.csv", "text,year", "A cat sleeps.,2024", "The kitten naps.,2025")
         run([*index.split(), "--url", url], installation, home)
-        assert httpx2.get(f"{url}/collections/mine").json()["count"] == 2
+        assert httpx2.get(f"{url}/collections/mine", timeout=600).json()["count"] == 2
         small = make_small(home / "mine")
         words = serve.replace("/models/mine", str(small)).split()
         variables = {**installation.variables(home), "SEMBLANCE_HOME": str(home / "other")}
@@ -64,8 +64,8 @@ def test_a_block_of_the_readme_does_what_it_shows(
 
 
 def test_the_sample_and_the_store_are_those_of_the_readme(url: str, home: Path) -> None:
-    assert httpx2.get(f"{url}/ready").status_code == 200
-    assert httpx2.get(f"{url}/collections/default").json()["count"] == 200
+    assert httpx2.get(f"{url}/ready", timeout=600).status_code == 200
+    assert httpx2.get(f"{url}/collections/default", timeout=600).json()["count"] == 200
     assert (home / ".semblance" / "documents.sqlite").exists()
 
 

@@ -80,8 +80,10 @@ def test_the_entry_point_serves_unprivileged_and_ends_on_sigterm(container: str,
         command = ["/opt/semblance/bin/python", "/opt/semblance/bin/semblance", "serve"]
         [served] = [pid for pid in process_tree(service.pid) if command_line(pid) == command]
         assert Path(f"/proc/{served}").stat().st_uid == UID
-        assert httpx2.get(f"{url}/ready").json()["status"] == "ready"
-        answer = httpx2.post(f"{url}/similarity", json={"pairs": [{"a": "A cat sleeps.", "b": "A kitten naps."}]})
+        assert httpx2.get(f"{url}/ready", timeout=600).json()["status"] == "ready"
+        answer = httpx2.post(
+            f"{url}/similarity", json={"pairs": [{"a": "A cat sleeps.", "b": "A kitten naps."}]}, timeout=600
+        )
         assert answer.json()["scores"][0] > 0.5
         check = image["Docker"]["config"]["Healthcheck"]["Test"]
         assert check[0] == "CMD"

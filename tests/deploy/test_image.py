@@ -212,16 +212,22 @@ def test_replicas_with_and_without_torch_share_a_store(image: Image, postgres: s
         scores = [[(hit.id, hit.score) for hit in each.hits] for each in answers]
         assert scores[0] == scores[1]
         assert len(scores[0]) == 6
-        facts = [httpx2.get(f"{each.url}/models").json() for each in (full, slim)]
+        facts = [httpx2.get(f"{each.url}/models", timeout=600).json() for each in (full, slim)]
         assert facts[0]["models"] == facts[1]["models"]
         assert facts[0]["models"][0]["build"]
         measures = [{each["name"] for each in fact["measures"]} for fact in facts]
         assert measures[0] - measures[1] == {"cmd", "word_movers", "partial_transport", "unbalanced_transport"}
-        refused = httpx2.post(f"{slim.url}/similarity", json={"pairs": [{"a": "x", "b": "y"}], "measure": "cmd"})
+        refused = httpx2.post(
+            f"{slim.url}/similarity", json={"pairs": [{"a": "x", "b": "y"}], "measure": "cmd"}, timeout=600
+        )
         assert (refused.status_code, refused.json()["code"]) == (422, "unknown_measure")
         assert "needs pot, which is not installed: install the extra transport" in refused.json()["detail"]
-        picture = httpx2.get(f"{slim.url}/explain", params={"a": "猫 sleeps", "b": "a cat", "format": "png"})
-        assert picture.content == httpx2.get(f"{full.url}/explain", params=picture.request.url.params).content
+        picture = httpx2.get(
+            f"{slim.url}/explain", params={"a": "猫 sleeps", "b": "a cat", "format": "png"}, timeout=600
+        )
+        assert (
+            picture.content == httpx2.get(f"{full.url}/explain", params=picture.request.url.params, timeout=600).content
+        )
 
 
 def test_models_that_need_torch_are_refused_with_the_extra(image: Image, tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def run(environment: str, url: str, *words: str) -> subprocess.CompletedProcess[
     inherited = {name: value for name, value in os.environ.items() if name not in OURS}
     variables = inherited | QUIET | {"SEMBLANCE_URL": url, "SEMBLANCE_KEY": KEY}
     command = [str(python_of(environment)), *words]
-    return subprocess.run(command, cwd=PROJECT, env=variables, capture_output=True, text=True, check=False, timeout=1700)
+    return subprocess.run(command, cwd=PROJECT, env=variables, capture_output=True, text=True, check=False)
 
 
 def python_of(environment: str) -> Path:

@@ -331,7 +331,7 @@ def serve(words: list[str], settings: Mapping[str, str], workspace: Path) -> Non
     named = [word.partition("=")[0] for option, word in pairwise(words) if option == "--model"]
     with serving([sys.executable, "-m", SEMBLANCE, *words, "--port", "0"], workspace, environment) as address:
         if "SEMBLANCE_API_KEYS" in settings:
-            assert httpx2.get(f"{address}/models").status_code == 401
+            assert httpx2.get(f"{address}/models", timeout=600).status_code == 401
         else:
             served = score_by_each(address)
             assert not named or served == named

@@ -95,7 +95,7 @@ def test_an_address_of_every_interface_can_be_opened(tmp_path: Path, host: str) 
         text = read_until(terminal, "Ctrl-C ends the service.")
         found = re.search(r"Semblance answers on (http://\S+) and every other address \(", text)
         assert found, text
-        assert httpx2.get(f"{found[1]}/ready").status_code == 200
+        assert httpx2.get(f"{found[1]}/ready", timeout=600).status_code == 200
 
 
 def run(command: str, **environment: str) -> Any:
@@ -107,7 +107,7 @@ def run(command: str, **environment: str) -> Any:
 
 def test_the_proposed_commands_work(url: str) -> None:
     page, command = re.findall(r"^  (.*)$", first_steps(url, keys=False, sample=True), re.MULTILINE)
-    opened = httpx2.get(page, headers={"accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
+    opened = httpx2.get(page, headers={"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}, timeout=600)
     assert (opened.status_code, opened.headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert "package" in opened.text
     best, *_ = run(command)["results"][0]["hits"]

@@ -84,7 +84,7 @@ def test_a_hanging_database_degrades_a_replica_that_still_reads(database: Postgr
 def test_a_lagging_replica_is_not_ready_until_it_caught_up(database: PostgresServer, tmp_path: Path) -> None:
     with (
         replica(database, tmp_path, database_timeout_s="60", ready_lag_s="0.5") as http,
-        closing(sqlite3.connect(tmp_path / "home" / "copy.sqlite", timeout=60)) as copy,
+        closing(sqlite3.connect(tmp_path / "home" / "copy.sqlite", timeout=600)) as copy,
     ):
         copy.execute("BEGIN IMMEDIATE")  # no other process may write to it
         primary = SqlDocumentStore(postgresql_engine(database.url, 1, 60))
@@ -109,7 +109,7 @@ def test_a_damaged_copy_is_made_again(database: PostgresServer, tmp_path: Path) 
     (tmp_path / "home").mkdir()
     with (
         running_process(PROJECT, tmp_path / "home", **settings) as service,
-        httpx2.Client(base_url=service.url, timeout=30) as http,
+        httpx2.Client(base_url=service.url, timeout=600) as http,
     ):
         assert http.put("/collections/c").status_code == 201
         many = {"documents": [{"id": f"d{i}", "text": "brala keld"} for i in range(500)]}
@@ -120,7 +120,7 @@ def test_a_damaged_copy_is_made_again(database: PostgresServer, tmp_path: Path) 
     copy.write_bytes(content)
     with (
         running_process(PROJECT, tmp_path / "home", **settings) as service,
-        httpx2.Client(base_url=service.url, timeout=30) as http,
+        httpx2.Client(base_url=service.url, timeout=600) as http,
     ):
         assert http.get("/collections/c").json()["count"] == 500
         assert search(http)[0] == 200

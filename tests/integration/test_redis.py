@@ -67,7 +67,7 @@ def test_an_outage_and_its_end_are_logged_once(redis_server: RedisServer) -> Non
 
     def ask(number: int) -> None:
         pairs = {"pairs": [{"a": f"text {number}", "b": "A man sleeps."}]}
-        assert httpx2.post(f"{service.url}/similarity", json=pairs, timeout=60).status_code == 200
+        assert httpx2.post(f"{service.url}/similarity", json=pairs, timeout=600).status_code == 200
 
     settings = {"cache": "redis", "redis_url": redis_server.url, "redis_budget_s": "60"}
     with running_process(PROJECT, None, **settings) as service, ThreadPoolExecutor(8) as clients:

@@ -236,7 +236,9 @@ def run(kills: int, seed: int, console: Console) -> CrashReport:
         service = Service(Path(folder), snapshot_s="0.5")
         url = service.start()
         try:
-            httpx2.put(f"{url}/collections/{COLLECTION}", json={"tokens": "int8", "passages": CUT}).raise_for_status()
+            httpx2.put(
+                f"{url}/collections/{COLLECTION}", json={"tokens": "int8", "passages": CUT}, timeout=600
+            ).raise_for_status()
             for _ in track(range(kills), "killing", console=console):
                 _work_and_kill(service, ledger, report, rng)
                 if rng.random() < KILLED_WHILE_STARTING:

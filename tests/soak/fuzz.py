@@ -263,7 +263,7 @@ def _schema(url: str, mode: str, examples: int, phases: Mapping[str, Any], seed:
         "generation": {"mode": mode, "max-examples": examples, "database": "none", "no-shrink": True},
         "checks": {"positive_data_acceptance": {"enabled": False}},
     }
-    document = httpx2.get(f"{url}/openapi.json").raise_for_status().json()
+    document = httpx2.get(f"{url}/openapi.json", timeout=600).raise_for_status().json()
     if mode == "positive":  # in the document it is described in words only
         body = document["paths"]["/collections/{name}/documents"]["post"]["requestBody"]
         body["content"][NDJSON] = {"schema": {"type": "string"}}

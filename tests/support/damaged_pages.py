@@ -12,7 +12,7 @@ TABLES = ("documents", "vectors")
 
 def overwrite_leaf_pages(file: Path, most: int, rng: random.Random, tables: tuple[str, ...] = TABLES) -> None:
     """Overwrite up to `most` leaf pages of some tables by noise."""
-    with closing(sqlite3.connect(file, timeout=30)) as connection:
+    with closing(sqlite3.connect(file, timeout=600)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # or the log would still have the pages
         [page_bytes] = connection.execute("PRAGMA page_size").fetchone()
         pages = [

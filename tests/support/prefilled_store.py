@@ -32,7 +32,7 @@ def fill_collection(service: Service, home: Path, name: str, texts: Sequence[str
         vectors: (n, d) unit-length vector of each text.
     """
     service.start()
-    httpx2.put(f"{service.url}/collections/{name}", json={}, timeout=60).raise_for_status()
+    httpx2.put(f"{service.url}/collections/{name}", json={}, timeout=600).raise_for_status()
     service.stop()
     settings = Settings(home=home)
     store = SqlDocumentStore(sqlite_engine(settings.database_file))

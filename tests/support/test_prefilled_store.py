@@ -26,9 +26,9 @@ def test_search_uses_the_stored_vectors(tmp_path: Path) -> None:
     try:
         url = service.start()
         query = " ".join(WORDS[:3])
-        embedded = httpx2.post(f"{url}/v1/embeddings", json={"input": query, "model": "words"}, timeout=60).json()
+        embedded = httpx2.post(f"{url}/v1/embeddings", json={"input": query, "model": "words"}, timeout=600).json()
         body = {"query": query, "collection": "prefilled", "k": 5}
-        answer = httpx2.post(f"{url}/search", json=body, timeout=60).json()
+        answer = httpx2.post(f"{url}/search", json=body, timeout=600).json()
     finally:
         service.stop()
     products = vectors @ np.array(embedded["data"][0]["embedding"])

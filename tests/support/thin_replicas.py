@@ -50,7 +50,7 @@ async def thin_replica(
     index = MilvusIndex(MilvusAddress.parse(milvus), timeouts.write_s)
     made = ThinReplica(primary, StoredMarks(engine, health), LockedMarks(engine), index, THREADS, timeouts)
     await made.start()
-    following = asyncio.create_task(made.keep_following() if follows else asyncio.sleep(0))
+    following = asyncio.create_task(made.keep_following() if follows else asyncio.sleep(0))  # or no task
     try:
         yield made
     finally:

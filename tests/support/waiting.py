@@ -29,7 +29,7 @@ def until(look: Callable[[], Value], awaited: str = "") -> Value:
     for pause_s in _pauses():
         if value := look():
             return value
-        time.sleep(pause_s)
+        time.sleep(pause_s)  # between two looks
     raise AssertionError(f"still waiting for {awaited or look}: {value!r}")
 
 
@@ -49,12 +49,12 @@ async def eventually(look: Callable[[], Value | Awaitable[Value]], awaited: str 
             value = await value
         if value:
             return value
-        await asyncio.sleep(pause_s)
+        await asyncio.sleep(pause_s)  # between two looks
     raise AssertionError(f"still waiting for {awaited or look}: {value!r}")
 
 
 def _pauses() -> Iterator[float]:
     """The time to wait before each further look."""
-    ends = time.monotonic() + CEILING_S
-    while time.monotonic() < ends:
+    ends = time.monotonic() + CEILING_S  # only ends a hang
+    while time.monotonic() < ends:  # likewise
         yield PAUSE_S

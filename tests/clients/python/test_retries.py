@@ -43,7 +43,7 @@ def test_a_busy_service_serves_every_caller_in_the_end(connect: Connect) -> None
         ThreadPoolExecutor(8) as pool,
     ):
         assert list(pool.map(score, range(24))) == pytest.approx([1.0] * 24, abs=1e-4)
-        metrics = httpx2.get(f"{url}/metrics").text
+        metrics = httpx2.get(f"{url}/metrics", timeout=600).text
     [refused] = [line for line in metrics.splitlines() if line.startswith('semblance_errors_total{code="overloaded"}')]
     assert float(refused.split()[-1]) > 0, "the service was never overloaded"
 

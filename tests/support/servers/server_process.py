@@ -55,9 +55,9 @@ class ServerProcess:
                 user=self._user,
                 group=self._user,
             )
-        deadline = time.monotonic() + self._start_s
+        deadline = time.monotonic() + self._start_s  # only ends a hang
         while not self._answers():
-            if self._process.poll() is not None or time.monotonic() > deadline:
+            if self._process.poll() is not None or time.monotonic() > deadline:  # a hang
                 log_end = (self._folder / "log").read_text(errors="replace")[-2000:]
                 raise RuntimeError(f"{self._command[0]} did not start: {log_end}")
             time.sleep(PAUSE_S)  # between two looks

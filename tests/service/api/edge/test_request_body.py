@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -16,17 +16,19 @@ from starlette.types import Message
 
 from semblance.service.api.edge.request_body import MAX_VALUES, BodyLimits, JsonValues, RequestBody, too_many_values
 
+END = b"the end"
+LONG_S = 600.0
 
-async def received(pauses: list[float], limits: BodyLimits, *, streamed: bool) -> int:
-    """Number of bytes received of a body whose pieces, a byte each, follow these pauses."""
-    delays = iter(pauses)
-    left = len(pauses)
+
+async def received(pieces: Iterable[bytes], limits: BodyLimits, *, streamed: bool) -> int:
+    """Number of bytes received of a body in these pieces; after the last one, its end never comes."""
+    left = iter(pieces)
 
     async def receive() -> Message:
-        nonlocal left
-        await asyncio.sleep(next(delays))
-        left -= 1
-        return {"type": "http.request", "body": b"x", "more_body": left > 0}
+        await asyncio.sleep(0)  # a limit that is reached strikes here
+        if (piece := next(left, None)) is None:
+            await asyncio.Event().wait()
+        return {"type": "http.request", "body": piece, "more_body": piece != END}
 
     request_body = RequestBody(receive, limits, streamed=streamed)
     count = 0
@@ -40,28 +42,27 @@ async def received(pauses: list[float], limits: BodyLimits, *, streamed: bool) -
 @pytest.mark.parametrize("streamed", [True, False])
 async def test_a_long_pause_in_a_body_times_out(streamed: bool) -> None:
     with pytest.raises(HTTPException) as caught:
-        await received([0.0, 0.5], BodyLimits(1000, pause_s=0.1, timeout_s=9.0), streamed=streamed)
+        await received([b"x"], BodyLimits(1000, pause_s=0.1, timeout_s=LONG_S), streamed=streamed)
     assert (caught.value.status_code, caught.value.headers) == (408, {"connection": "close"})
 
 
 async def test_a_trickling_body_times_out_unless_streamed() -> None:
-    pauses, limits = [0.05] * 10, BodyLimits(1000, pause_s=0.4, timeout_s=0.2)
+    limits = BodyLimits(10**9, pause_s=LONG_S, timeout_s=0.0)
     with pytest.raises(HTTPException, match="408"):
-        await received(pauses, limits, streamed=False)
-    assert await received(pauses, limits, streamed=True) == 10
+        await received(itertools.repeat(b"x"), limits, streamed=False)
+    assert await received([*[b"x"] * 10, END], limits, streamed=True) == 10 + len(END)
 
 
 async def test_a_disconnect_after_the_body_may_come_at_any_time() -> None:
-    messages: Iterator[tuple[float, Message]] = iter(
-        [(0.0, {"type": "http.request", "body": b""}), (0.3, {"type": "http.disconnect"})]
-    )
+    messages: Iterator[Message] = iter([{"type": "http.request", "body": b""}, {"type": "http.disconnect"}])
 
     async def receive() -> Message:
-        pause, message = next(messages)
-        await asyncio.sleep(pause)
+        message = next(messages)
+        if message["type"] == "http.disconnect":
+            await asyncio.sleep(0)  # any limit would strike here
         return message
 
-    request_body = RequestBody(receive, BodyLimits(1000, pause_s=0.1, timeout_s=0.1), streamed=False)
+    request_body = RequestBody(receive, BodyLimits(1000, pause_s=0.0, timeout_s=0.0), streamed=False)
     await request_body.receive()
     assert (await request_body.receive())["type"] == "http.disconnect"
 

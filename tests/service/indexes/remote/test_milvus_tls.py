@@ -32,7 +32,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("tls") / "server.pem"
     kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=localhost"]
     options = [*kind, "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(file), "-days", "2"]
-    made = subprocess.run(["openssl", "req", "-x509", *options], capture_output=True, timeout=60, check=True)
+    made = subprocess.run(["openssl", "req", "-x509", *options], capture_output=True, timeout=600, check=True)
     with file.open("ab") as opened:
         opened.write(made.stdout)
     return file
@@ -55,7 +55,7 @@ def ping(url: str, trusted: Path | None) -> subprocess.CompletedProcess[str]:
     environment = os.environ | ({"GRPC_DEFAULT_SSL_ROOTS_FILE_PATH": str(trusted)} if trusted else {})
     command = [sys.executable, "-c", PING, url]
     return subprocess.run(
-        command, cwd=PROJECT, env=environment, capture_output=True, text=True, timeout=60, check=False
+        command, cwd=PROJECT, env=environment, capture_output=True, text=True, timeout=600, check=False
     )
 
 
