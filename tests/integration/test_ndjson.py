@@ -9,6 +9,7 @@ import re
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -206,15 +207,20 @@ def test_no_spelling_of_a_path_allows_unlimited_json_bodies(http: httpx2.Client,
 
 
 def test_small_requests_are_answered_during_an_upload(api: Api, http: httpx2.Client) -> None:
-    """The upload goes on until they are."""
+    """The upload goes on until they are, with one or two batches that are sent and not stored yet."""
     api.collection("lines")
     answered = threading.Event()
 
+    def stored(batches: int) -> bool:
+        return answered.is_set() or int(http.get("/collections/lines").json()["version"].split(":")[1]) >= batches
+
     def body() -> Iterator[bytes]:
-        for i in itertools.count():
+        for batch in itertools.count():
+            until(partial(stored, batch - 1))
             if answered.is_set():
                 return
-            yield line(f"d{i % 100}", f"Number {i} is a document of some length. " * 12).encode() + b"\n"
+            text = f"Number {batch} is a document of some length. " * 12
+            yield "".join(line(f"d{i % 50}", f"{text}{i}") + "\n" for i in range(256)).encode()
 
     with ThreadPoolExecutor(1) as uploads:
         upload = uploads.submit(http.post, "/collections/lines/documents", content=body(), headers=NDJSON)

@@ -258,6 +258,7 @@ def _schema(url: str, mode: str, examples: int, phases: Mapping[str, Any], seed:
     config = {
         "seed": seed,
         "continue-on-failure": True,
+        "request-timeout": 600,
         "cache": {"enabled": False},
         "phases": phases,
         "generation": {"mode": mode, "max-examples": examples, "database": "none", "no-shrink": True},
