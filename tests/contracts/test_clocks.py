@@ -23,7 +23,7 @@ FILES = [
 ]
 
 
-def test_a_sleep_or_a_look_at_a_clock_gives_its_reason() -> None:
+def test_each_sleep_and_clock_has_a_reason() -> None:
     found = []
     for file in FILES:
         lines = ["", *file.read_text("utf-8").splitlines()]
@@ -33,7 +33,7 @@ def test_a_sleep_or_a_look_at_a_clock_gives_its_reason() -> None:
     assert found == []
 
 
-def test_a_single_request_has_a_timeout_that_only_ends_a_hang() -> None:
+def test_each_single_request_has_a_long_timeout() -> None:
     """The default of 5 s would strike on a busy machine."""
     found = [
         f"{file.relative_to(PROJECT)}: {call}"
