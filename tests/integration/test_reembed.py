@@ -6,6 +6,7 @@ import importlib
 import itertools
 import json
 import random
+import socket
 import subprocess
 import sys
 import threading
@@ -13,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 import pytest
@@ -137,6 +139,15 @@ def filled(tmp_path: Path) -> Iterator[Service]:
     service.kill()
 
 
+def start_after_failures(service: Service) -> None:
+    """Start the service after a client has failed four times, which is the most of other commands."""
+    address = urlsplit(service.url)
+    with socket.create_server((str(address.hostname), int(address.port or 0))) as listening:
+        for _ in range(4):
+            listening.accept()[0].close()
+    service.start()
+
+
 def test_the_command_resumes_after_it_or_the_service_was_killed(
     filled: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,7 +161,11 @@ def test_the_command_resumes_after_it_or_the_service_was_killed(
         shown = http.get("/collections/c").json()
         assert (shown["model"], shown["reembedding"]["documents_left"]) == (FORMER, len(MANY) - 256)
 
-    send, calls, restart = Client.send, itertools.count(1), threading.Thread(target=filled.start)
+    send, calls, restart = (
+        Client.send,
+        itertools.count(1),
+        threading.Thread(target=start_after_failures, args=(filled,)),
+    )
 
     def sending(*call: Any) -> Any:
         if next(calls) == 3:
