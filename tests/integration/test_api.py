@@ -348,15 +348,16 @@ def test_a_soft_hyphen_stays_in_its_word(api: Api) -> None:
 
 
 def test_a_collection_recreated_during_a_write_gets_its_own_settings(api: Api, http: httpx2.Client) -> None:
-    queued, numbers = 'semblance_queued_tokens{urgency="interactive"}', count()
+    encoded, attempts = "semblance_batch_tokens_total", count()
 
     def recreated_during_a_write() -> bool:
         api.collection("swap", measure="rcmd")
-        text = f"{next(numbers)} " + "slow to encode " * 60
-        documents = [{"id": str(i), "text": f"{i} {text}"} for i in range(40)]
+        text = f"{next(attempts)} " + "slow to encode " * 50
+        documents = [{"id": str(i), "text": f"{i} {text}"} for i in range(120)]
+        before = figure(http, encoded)
         with ThreadPoolExecutor(1) as pool:
             storing = pool.submit(api.post, "/collections/swap/documents", {"documents": documents})
-            until(lambda: storing.done() or figure(http, queued), "texts in the queue")
+            until(lambda: storing.done() or figure(http, encoded) > before, "the first of many batches")
             api.collection("swap", tokens="int8", measure="rcmd")
             came_first = not storing.done()
             assert storing.result().status_code == 200
@@ -364,7 +365,7 @@ def test_a_collection_recreated_during_a_write_gets_its_own_settings(api: Api, h
 
     until(recreated_during_a_write, "a collection that is recreated before a write ends")
     assert http.get("/collections/swap").json()["token_error"] is not None
-    assert len(api.ok("/search", {"query": "slow", "collection": "swap", "k": 40})["results"][0]["hits"]) == 40
+    assert len(api.ok("/search", {"query": "slow", "collection": "swap", "k": 120})["results"][0]["hits"]) == 120
 
 
 def test_explain_defaults_to_a_measure_of_words(api: Api, http: httpx2.Client) -> None:

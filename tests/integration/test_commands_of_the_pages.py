@@ -43,11 +43,19 @@ from tests.support.page_commands import (
     verb_of,
 )
 from tests.support.project import PROJECT
-from tests.support.running_service import SEMBLANCE
+from tests.support.running_service import SEMBLANCE, running_service
 from tests.support.small_model import make_small, write_glove
 from tests.support.text_files import write, write_json, write_table
 
 pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    """A service of these commands' own, as some store documents."""
+    with running_service(sample="1") as address:
+        yield address
+
 
 PAGES = [
     PROJECT / "CONTRIBUTING.md",
@@ -164,6 +172,7 @@ SCRIPTS: Mapping[str, str] = {
     "scripts/serve": "tests/bare runs it",
     "scripts/test": "it runs these tests",
     "scripts/check": "it runs the unit tests",
+    "scripts/lint": "every run of the tests begins with it",
     "scripts/bench": "benchmarks take minutes; their modules must exist",
     "scripts/soak": "it takes half an hour",
     "scripts/nightly": "it takes hours; tests/soak/test_nightly.py runs it in miniature",

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,6 +24,7 @@ from tests.support.command_line import semblance
 from tests.support.page_commands import assert_shown, blocks, json_lines
 from tests.support.project import PROJECT
 from tests.support.results import Results
+from tests.support.running_service import running_service
 
 PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md"))]
 TEXT = "\n".join(page.read_text("utf-8") for page in PAGES)
@@ -82,6 +84,13 @@ def test_a_page_of_figures_has_a_part_for_each_benchmark(page: ModuleType, tmp_p
         assert (
             f"{tables}| {part.name} | 1,234 | 0.123 |\n\n![{part.title}](images/a.png)\n<!-- /{part.name} -->" in text
         )
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    """A service of these examples' own, as some store documents."""
+    with running_service(sample="1") as address:
+        yield address
 
 
 def test_curl_examples_return_what_the_pages_show(url: str) -> None:
