@@ -87,18 +87,18 @@ def test_a_page_of_figures_has_a_part_for_each_benchmark(page: ModuleType, tmp_p
 
 
 @pytest.fixture(scope="module")
-def url() -> Iterator[str]:
+def own_url() -> Iterator[str]:
     """A service of these examples' own, as some store documents."""
     with running_service(sample="1") as address:
         yield address
 
 
-def test_curl_examples_return_what_the_pages_show(url: str) -> None:
+def test_curl_examples_return_what_the_pages_show(own_url: str) -> None:
     """Those of the README run in tests/bare."""
     examples = [block for page in PAGES[1:] for block in blocks(page) if block.language == "bash" and block.shown]
     assert examples
     for example in examples:
-        command = ["bash", "-c", example.code.replace("http://127.0.0.1:8000", url)]
+        command = ["bash", "-c", example.code.replace("http://127.0.0.1:8000", own_url)]
         ran = subprocess.run(command, capture_output=True, text=True, check=True)
         assert_shown(json_lines(example.shown), json_lines(ran.stdout))
 
