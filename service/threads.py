@@ -26,7 +26,7 @@ class Offload:
 
     Args:
         clock: in seconds, of work in the event loop.
-        thread_clock: of work in a thread, without its wait for the interpreter's lock, which is no part of the work.
+        thread_clock: CPU time of the current thread in seconds; excludes waits for the interpreter's lock.
     """
 
     def __init__(

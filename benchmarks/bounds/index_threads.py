@@ -1,4 +1,4 @@
-"""How the threads of FAISS share the comparison of the lists of one search."""
+"""The share of FAISS's threads in comparing the lists of one search."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Installation:
 
 
 def from_clone() -> Installation:
-    """What `scripts/serve` installs."""
+    """The installation that `scripts/serve` makes."""
     with _environment("bare") as folder:
         install(["scripts/install"], SEMBLANCE_VENV=str(folder))
     return Installation(folder, ("env", f"SEMBLANCE_VENV={folder}", str(PROJECT / "scripts" / "serve")))

@@ -1,4 +1,4 @@
-"""What README says to type works where nothing else is installed, and prints what README shows."""
+"""The commands and examples of the README run on an installation without extras."""
 
 from __future__ import annotations
 
