@@ -21,7 +21,7 @@ def test_every_threat_has_a_defense_and_an_existing_test() -> None:
         assert defense, threat
         named = re.fullmatch(r"`(tests/[\w/]+\.py)::(test_\w+)`", test)
         assert named is not None, f"{threat}: {test!r} names no test"
-        assert f"def {named[2]}(" in (PROJECT / named[1]).read_text("utf-8"), f"{threat}: there is no {test}"
+        assert f"def {named[2]}(" in (PROJECT / named[1]).read_text("utf-8"), f"{threat}: {test} does not exist"
 
 
 def test_every_threat_has_one_row() -> None:

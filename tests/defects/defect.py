@@ -16,7 +16,7 @@ class Outdated(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Defect:
-    """What is wrong, where, and which tests should notice.
+    """A mistake in one place of the source, and the tests that should catch it.
 
     Attributes:
         name: the defect in plain words.
@@ -74,7 +74,7 @@ def _file_of(place: str, project: Path) -> tuple[Path, Sequence[str]]:
             for file in (module.with_suffix(".py"), module / "__init__.py"):
                 if file.is_file():
                     return file, names[count:]
-    raise Outdated(f"there is no module of {place}")
+    raise Outdated(f"no module contains {place}")
 
 
 def _lines_of(path: Sequence[str], text: str, place: str) -> tuple[int, int]:
@@ -84,7 +84,7 @@ def _lines_of(path: Sequence[str], text: str, place: str) -> tuple[int, int]:
     for name in path:
         found = next((each for each in body if name in _names(each)), None)
         if found is None:
-            raise Outdated(f"there is no {place}")
+            raise Outdated(f"{place} does not exist")
         body = getattr(found, "body", [])
     assert found is not None
     return found.lineno - 1, found.end_lineno or found.lineno

@@ -29,7 +29,7 @@ class HeldCommand:
 
     Attributes:
         process: the command; its standard error is a pipe.
-        release: lets it go on.
+        mark: file that exists while the command is held.
     """
 
     process: subprocess.Popen[str]
