@@ -18,6 +18,10 @@ from tests.support.project import PROJECT
 
 START_S = 300
 SEMBLANCE = "semblance.service.cli.main"
+# limits of time strike only in the tests that set them: a service on a busy machine may be slow in all of these
+PATIENT = dict.fromkeys(
+    ("header_timeout_s", "body_pause_s", "body_timeout_s", "model_wait_s", "ready_within_s", "ready_lag_s"), "600"
+) | {"database_timeout_s": "60"}
 
 
 class Service:
@@ -46,7 +50,7 @@ class Service:
         self.log = home / "log"
         self._project = project
         self._command = [python, "-m", module, "serve"]
-        all_settings = {"home": str(home), "port": str(port), "drain_notice_s": "0", **settings}
+        all_settings = {"home": str(home), "port": str(port), "drain_notice_s": "0"} | PATIENT | settings
         self._environment = {f"SEMBLANCE_{name.upper()}": value for name, value in all_settings.items()}
         self._environment.update(environment or {})
         self._process: subprocess.Popen[bytes] | None = None

@@ -168,6 +168,14 @@ async def test_the_rebuilt_index_of_a_deleted_collection_is_discarded(
             await local.current("c", None)
 
 
+async def test_an_index_catches_up_to_the_min_version_asked_for(store: SqlDocumentStore, local: LocalNode) -> None:
+    await local.current("c", None)
+    put(store, "0", 0)  # as by another process
+    asked = store.collection("c").version
+    _, index = await local.current("c", asked)
+    assert index.version == asked
+
+
 async def test_a_start_loads_the_snapshot_and_catches_up(
     store: SqlDocumentStore, indexes: RecordingFolder, local: LocalNode
 ) -> None:
