@@ -20,9 +20,9 @@ def installation(request: pytest.FixtureRequest) -> Installation:
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The home of a user, which is also the working directory: empty, without a checkout."""
-    return tmp_path_factory.mktemp("home")
+def home(installation: Installation, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The home of a user of an installation, also the working directory: empty, without a checkout."""
+    return tmp_path_factory.mktemp(installation.environment.name)
 
 
 @pytest.fixture(scope="module")

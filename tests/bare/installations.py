@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -43,22 +44,24 @@ def from_clone() -> Installation:
 
 
 def from_wheels() -> Installation:
-    """The wheels of `scripts/build`: what they need once, they themselves when a source changes."""
+    """The wheels of `scripts/build`, installed again when a source changes."""
     builder = from_clone().environment
     with _environment("wheels") as folder:
         make_once(folder, "wheels", digest_of([], IN_WHEELS), lambda: _install_wheels(folder, builder))
-    return Installation(folder, ("semblance", "serve", "--sample"))
+    return Installation(folder / "wheels", ("semblance", "serve", "--sample"))
 
 
 def _install_wheels(folder: Path, builder: Path) -> None:
+    """Install the wheels alone; the packages that they need are those of the clone, which pip checks."""
     wheels = folder / "dist"
     install(["scripts/build", str(wheels)], SEMBLANCE_VENV=str(builder))
-    if not (folder / "bin").exists():
-        install([str(builder / "bin" / "python"), "-m", "venv", str(folder)])
-    pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--constraint", "constraints.txt"]
-    files = [str(wheel) for wheel in wheels.iterdir()]
-    install([*pip, *files])
-    install([*pip, "--no-deps", "--force-reinstall", *files])  # their version is that of the former ones
+    install([str(builder / "bin" / "python"), "-m", "venv", "--clear", "--without-pip", str(folder / "wheels")])
+    [needed] = (builder / "lib").glob("python*/site-packages")
+    [own] = (folder / "wheels" / "lib").glob("python*/site-packages")
+    (own / "needed.pth").write_text(f"{needed}\n")
+    pip = [sys.executable, "-m", "pip", "--python", str(folder / "wheels" / "bin" / "python")]
+    install([*pip, "install", "--quiet", "--no-deps", *map(str, wheels.iterdir())])
+    install([*pip, "check"])
 
 
 @contextmanager
