@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 from collections import Counter
@@ -24,6 +25,8 @@ from tests.support.servers.milvus_server import MilvusServer, milvus_elsewhere
 from tests.support.servers.postgres_server import PostgresServer
 from tests.support.servers.redis_server import RedisServer
 from tests.support.small_model import BUILT_IN_FOLDER
+
+gc.disable()  # until all tests are collected: until then, hardly anything becomes garbage
 
 # networks in the form of their runtime: made once for all tests, and for the services that they start
 EXPORTS = Path(os.environ.setdefault("SEMBLANCE_EXPORTS", str(PROJECT / ".pytest_cache" / "exports")))
@@ -58,6 +61,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if config.getoption("loadgroup", False):  # pytest-xdist 3.8 writes the group where pytest 9.2 does not look
             group = item.get_closest_marker("xdist_group")
             item._id = NodeId.parse(f"{item.nodeid}@{group.args[0] if group else ''}")
+
+
+def pytest_collection_finish() -> None:
+    """Leave modules and collected tests out of all garbage collections."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
