@@ -59,9 +59,11 @@ def connect(request: pytest.FixtureRequest) -> Iterator[Connect]:
         yield made
 
 
-@pytest.fixture
-def client(connect: Connect, url: str) -> Client:
-    return connect(url)
+@pytest.fixture(scope="session")
+def client(url: str) -> Iterator[Client]:
+    """A client of the service: what a call does is the same in both kinds."""
+    with Client(url) as made:
+        yield made
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 
 import httpx2
@@ -22,7 +22,7 @@ from semblance_client import (
 )
 
 from tests.clients.python.conftest import Connect
-from tests.clients.python.scripted_server import Reply, ScriptedServer, refusal
+from tests.clients.python.scripted_server import Reply, ScriptedServer
 from tests.support.running_service import reserved_port, running_service
 
 KEY = "k" * 43
@@ -48,13 +48,20 @@ def test_an_error_says_what_the_service_said(client: Client, http: httpx2.Client
     assert str(error) == "POST /similarity: 422 /pairs/1/b: it has no visible character"
 
 
-def test_refusals_of_other_shapes_have_codes_too(client: Client) -> None:
-    with pytest.raises(BadRequest) as refused:
-        client.embed(["a", "\x00"], "minilm-words")
-    assert (refused.value.status, refused.value.code) == (400, "ill_formed_text")
-    with pytest.raises(NotFound) as unknown:
-        client.embed("a", "no-such-model")
-    assert unknown.value.code == "unknown_model"
+@pytest.mark.parametrize(
+    ("call", "kind", "code"),
+    [
+        (lambda client: client.embed(["a", "\x00"], "minilm-words"), BadRequest, "ill_formed_text"),
+        (lambda client: client.embed("a", "no-such-model"), NotFound, "unknown_model"),
+        (lambda client: client.similarity([("a", "\ud800")]), BadRequest, "ill_formed_text"),
+    ],
+)
+def test_refusals_of_every_shape_have_codes(
+    client: Client, call: Callable[[Client], object], kind: type[SemblanceError], code: str
+) -> None:
+    with pytest.raises(kind) as refused:
+        call(client)
+    assert refused.value.code == code
 
 
 def test_an_address_with_a_path_is_named_in_the_error(connect: Connect, url: str) -> None:
@@ -74,12 +81,6 @@ def test_names_that_lead_to_another_path_are_never_sent(connect: Connect, server
         with pytest.raises(ValueError, match="cannot be part of an address"):
             call()
     assert not server.arrivals
-
-
-def test_a_lone_surrogate_is_refused_by_the_service(client: Client) -> None:
-    with pytest.raises(BadRequest) as refused:
-        client.similarity([("a", "\ud800")])
-    assert refused.value.code == "ill_formed_text"
 
 
 @pytest.mark.parametrize("key", [None, "wrong" * 9])
@@ -109,18 +110,15 @@ def test_another_service_at_the_address_is_recognized(connect: Connect, server: 
 
 
 @pytest.mark.parametrize("body", [b"", b"null", b"[1]", b'{"detail": null, "errors": [1, {}], "code": 3}', b"\xff"])
-def test_refusals_in_no_known_shape_are_errors(connect: Connect, server: ScriptedServer, body: bytes) -> None:
-    server.replies = [Reply(418, body)]
-    with pytest.raises(BadRequest) as refused:
+@pytest.mark.parametrize(("status", "kind"), [(418, BadRequest), (500, SemblanceError)])
+def test_refusals_in_no_known_shape_are_errors(
+    connect: Connect, server: ScriptedServer, status: int, kind: type[SemblanceError], body: bytes
+) -> None:
+    server.replies = [Reply(status, body)]
+    with pytest.raises(kind) as refused:
         connect(server.url).models()
-    assert refused.value.status == 418
-
-
-def test_status_500_is_the_root_error(connect: Connect, server: ScriptedServer) -> None:
-    server.replies = [refusal(500, "internal_error")]
-    with pytest.raises(SemblanceError) as failed:
-        connect(server.url).models()
-    assert type(failed.value) is SemblanceError
+    assert type(refused.value) is kind
+    assert refused.value.status == status
     assert len(server.arrivals) == 1
 
 

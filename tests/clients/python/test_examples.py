@@ -6,7 +6,6 @@ import doctest
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
@@ -24,13 +23,12 @@ PAGES = [README, PROJECT / "docs" / "clients.md"]  # tests/bare has those of the
 
 
 @pytest.fixture
-def fresh(url: str) -> Iterator[Client]:
+def fresh(client: Client) -> Client:
     """A client of the service, which has the sample and no other collection."""
-    with Client(url) as client:
-        for each in client.collections():
-            if each.name != "default":
-                client.delete_collection(each.name)
-        yield client
+    for each in client.collections():
+        if each.name != "default":
+            client.delete_collection(each.name)
+    return client
 
 
 @pytest.mark.parametrize("name", [each for each in MODULES if not each.endswith("client")])
@@ -44,9 +42,9 @@ def test_the_examples_of_docstrings_hold(name: str, fresh: Client) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
-def test_the_examples_of_a_page_print_what_it_shows(page: Path, url: str, fresh: Client, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("fresh")
+def test_the_examples_of_a_page_print_what_it_shows(page: Path, url: str, tmp_path: Path) -> None:
     """They are one program: an example may use what an earlier one has made."""
-    del fresh
     blocks = re.findall(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", page.read_text("utf-8"), re.DOTALL)
     if page != README:
         blocks = [(code, shown) for code, shown in blocks if "semblance_client" in code]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterator
 from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -21,13 +20,6 @@ TEXTS = [
     ("אין לי חבילה 🙂", "私の荷物が届かない naïve"),
     ("A man plays. " * 150, "Someone plays an instrument. " + "It rains in the garden. " * 150),
 ]
-
-
-@pytest.fixture(scope="module")
-def client(url: str) -> Iterator[Client]:
-    """What an explanation does is the same in both clients."""
-    with Client(url) as made:
-        yield made
 
 
 class Page(HTMLParser):
@@ -138,10 +130,3 @@ def test_the_html_fits_its_page_in_a_browser(client: Client, chromium: str, tmp_
         [*command, f"file://{quote(str(page))}"], capture_output=True, text=True, check=True, timeout=120
     )
     assert re.findall(r"<title>(.*?)</title>", ran.stdout) == ["0"]
-
-
-def test_hits_hold_explanations_of_their_scores(client: Client) -> None:
-    [hit] = client.search("my parcel never came", k=1, measure="rcmd_words", explain=True).hits
-    assert hit.explanation is not None
-    assert hit.explanation.score == pytest.approx(hit.score, abs=1e-6)
-    assert hit.explanation.b.text == hit.text

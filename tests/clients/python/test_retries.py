@@ -33,10 +33,11 @@ def delete(client: Client) -> object:
     return client.delete_document("1")
 
 
-def test_a_busy_service_serves_every_caller_in_the_end(connect: Connect) -> None:
+def test_a_busy_service_serves_every_caller_in_the_end() -> None:
     def score(i: int) -> float:
         text = f"{i} " + "word " * 200
-        return connect(url, retries=Retries(attempts=10_000, total_s=600)).similarity([(text, text)]).scores[0]
+        with Client(url, retries=Retries(attempts=10_000, total_s=600)) as client:
+            return client.similarity([(text, text)]).scores[0]
 
     with (
         running_service(models="minilm", cache="none", max_queued_tokens="512", max_request_tokens="512") as url,
@@ -117,30 +118,28 @@ def test_a_change_that_has_not_happened_is_repeated(connect: Connect, server: Sc
     assert len(server.arrivals) == 2
 
 
-@pytest.mark.parametrize("attempts", [1, 3])
-def test_attempts_are_bounded(connect: Connect, server: ScriptedServer, attempts: int) -> None:
-    server.replies = [refusal(429, "overloaded", "0")]
-    with pytest.raises(Overloaded):
-        read(connect(server.url, retries=Retries(attempts)))
-    assert len(server.arrivals) == attempts
-
-
-def test_a_wait_beyond_the_total_time_fails_at_once(
-    connect: Connect, server: ScriptedServer, pauses: list[float]
+@pytest.mark.parametrize(
+    ("retries", "reply", "made"),
+    [
+        (Retries(1), refusal(429, "overloaded", "2"), []),
+        (Retries(3), refusal(429, "overloaded", "2"), [2, 2]),
+        (Retries(), refusal(429, "overloaded", "120"), []),  # beyond the total time
+        (Retries(attempts=100, total_s=16), refusal(503, "not_ready"), [0.5, 1, 2, 4, 4, 4]),
+    ],
+)
+def test_attempts_and_their_total_time_are_bounded(
+    connect: Connect,
+    server: ScriptedServer,
+    pauses: list[float],
+    retries: Retries,
+    reply: Reply,
+    pauses_made: list[float],
 ) -> None:
-    server.replies = [refusal(429, "overloaded", "120")]
-    with pytest.raises(Overloaded) as failed:
-        read(connect(server.url))
-    assert (failed.value.retry_after_s, len(server.arrivals), pauses) == (120, 1, [])
-
-
-def test_pauses_grow_until_the_total_time_is_over(
-    connect: Connect, server: ScriptedServer, pauses: list[float]
-) -> None:
-    server.replies = [refusal(503, "not_ready")]
-    with pytest.raises(Unavailable):
-        read(connect(server.url, retries=Retries(attempts=100, total_s=16)))
-    assert pauses == [0.5, 1, 2, 4, 4, 4]
+    server.replies = [reply]
+    with pytest.raises((Overloaded, Unavailable)) as failed:
+        read(connect(server.url, retries=retries))
+    assert (pauses, len(server.arrivals)) == (made, len(made) + 1)
+    assert f"{failed.value.retry_after_s or 0:g}" == reply.headers.get("retry-after", "0")
 
 
 @pytest.mark.parametrize("call", [read, write])
