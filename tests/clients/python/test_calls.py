@@ -15,6 +15,7 @@ TEXTS = ["A cat sleeps.", "Ein Kätzchen döst 🙂 naïve.", "私の荷物が�
 PAIRS = [(TEXTS[0], TEXTS[1]), (TEXTS[2], TEXTS[3])]
 PARCEL = "my parcel never came"
 IDS = ["shipping-001", "shipping-002"]
+SIDES: Body = {"a": IDS[0], "b": IDS[1]}
 SIMILARITY: Body = {"measure": "rcmd_words", "explain": True}
 STORED: Body = {"id": "shipping-001", "collection": "default"}
 SEARCH: Body = {"k": 3, "measure": "rcmd_words", "filter": {"category": "shipping"}, "explain": True}
@@ -31,7 +32,7 @@ RERANK: Body = {"measure": "cosine", "model": "minilm", "top_n": 2, "explain": T
         ("similarity", [PAIRS], SIMILARITY, "similarity", {"pairs": [{"a": a, "b": b} for a, b in PAIRS]}),
         ("similarity_matrix", [TEXTS, IDS], {"measure": "rcmd"}, "similarity", {"left": TEXTS, "right": IDS}),
         ("search", [PARCEL, "default"], SEARCH, "search", {"query": PARCEL, "collection": "default"}),
-        ("explain", IDS, EXPLAIN, "explain", {"a": IDS[0], "b": IDS[1], "format": "json"}),
+        ("explain", IDS, EXPLAIN, "explain", {**SIDES, "format": "json"}),
         ("explain", [PARCEL], STORED, "explain", {"a": PARCEL, "format": "json"}),
         (
             "explain_difference",

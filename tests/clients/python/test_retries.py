@@ -128,12 +128,7 @@ def test_a_change_that_has_not_happened_is_repeated(connect: Connect, server: Sc
     ],
 )
 def test_attempts_and_their_total_time_are_bounded(
-    connect: Connect,
-    server: ScriptedServer,
-    pauses: list[float],
-    retries: Retries,
-    reply: Reply,
-    pauses_made: list[float],
+    connect: Connect, server: ScriptedServer, pauses: list[float], retries: Retries, reply: Reply, made: list[float]
 ) -> None:
     server.replies = [reply]
     with pytest.raises((Overloaded, Unavailable)) as failed:
