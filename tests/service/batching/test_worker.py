@@ -38,15 +38,6 @@ def worker() -> Iterator[Worker]:
     worker.stop()
 
 
-async def test_many_callers_each_get_their_own_answers_in_order(worker: Worker) -> None:
-    slow = SlowEncoder()
-    slow.permits.release(1000)
-    calls = [[str(100 * call + i) for i in range(call % 7)] for call in range(40)]
-    answers = await asyncio.gather(*[numbers(worker, slow, texts) for texts in calls])
-    assert answers == [[float(text) for text in texts] for texts in calls]
-    assert slow.thread == {"model-0"}, "one thread owns the model"
-
-
 @pytest.mark.parametrize(("text", "error"), [("bad", "a bad text"), ("panic", "a library panicked")])
 async def test_a_failing_text_fails_only_its_callers(worker: Worker, text: str, error: str) -> None:
     slow = SlowEncoder()

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from semblance.service.api.edge.key_entries import KeyRing, check_limits, entry_of, read_keys
+from semblance.service.api.edge.key_entries import KeyRing, entry_of, read_keys
 from semblance.service.api.edge.keys import Guard
 from semblance.service.callers import UNLIMITED, Permission
 from semblance.service.cli.main import app as command
@@ -53,27 +53,22 @@ def test_every_entry_is_read_back(permission: Permission) -> None:
     ("parts", "problem"),
     [
         (["collections="], "collection 1 is no name"),
-        (["collections"], "collection 1 is no name"),
         (["collections=faq+"], "collection 2 is no name"),
         (["collections=*"], "collection 1 is no name"),
-        (["collections=a*b"], "collection 1 is no name"),
         (["collections=a**"], "collection 1 is no name"),
         (["collections=FAQ"], "collection 1 is no name"),
         (["collections=a%2Bb"], "collection 1 is no name"),
         (["collections=a", "collections=b"], "collections occurs twice"),
         (["filter="], "condition 1 of the filter is not of the form field=value"),
-        (["filter=tenant"], "condition 1 of the filter is not of the form"),
         (["filter=a=b=c"], "condition 1 of the filter is not of the form"),
         (["filter=a=b+"], "condition 2 of the filter is not of the form"),
         (["filter=tenant="], "a condition of the filter has no field or no value"),
         (["filter==acme"], "a condition of the filter has no field or no value"),
         (["filter=a=b*"], "condition 1 of the filter has a '\\*'"),
-        (["filter=a=%2"], "or a '%' without two hexadecimal digits"),
         (["filter=a=%zz"], "or a '%' without"),
         (["filter=a=%ff"], "condition 1 of the filter is not UTF-8"),
         (["filter=a=b", "filter=c=d"], "filter occurs twice"),
         (["Filter=a=b"], "neither collections nor filter"),
-        (["expires=2030"], "neither collections nor filter"),
         ([""], "neither collections nor filter"),
         ([OTHER], "neither collections nor filter"),
     ],
@@ -108,41 +103,44 @@ def test_all_conditions_must_hold_and_list_entries_count() -> None:
         assert not sees(metadata)
 
 
-def test_metrics_need_a_key_without_limits() -> None:
+def test_metrics_need_a_key_without_limits_unless_open() -> None:
     ring = KeyRing(f"one:read:{DIGEST},two:read:collections=faq:{OTHER},three:read:filter=a=b:{THIRD}")
     assert Guard(ring).admit("GET", "/metrics", ["Bearer smb_one"]) == ring.keys[0]
     for name in ("two", "three"):
         with pytest.raises(Forbidden, match=f"all collections, and the key {name} has limits"):
             Guard(ring).admit("GET", "/metrics", [f"Bearer smb_{name}"])
     assert Guard(ring, metrics_open=True).admit("GET", "/metrics", []) is None
-
-
-def semblance(line: list[str]) -> str:
-    ran = CliRunner().invoke(command, ["key", "new", *line])
-    assert ran.exit_code == 0, ran.output
-    return ran.stdout
+    assert Guard(ring, metrics_open=True).needs_key("GET", "/metrics/x")
 
 
 def test_a_new_key_has_the_given_limits() -> None:
-    options = ["acme", "--scope", "read", "--collection", "faq", "--collection", "hr-*"]
-    entry = semblance([*options, "--filter", "tenant=a=b+c", "--filter", "team=x"]).split()[-1]
+    options = ["--scope", "read", "--collection", "faq", "--collection", "hr-*"]
+    ran = CliRunner().invoke(
+        command, ["key", "new", "acme", *options, "--filter", "tenant=a=b+c", "--filter", "team=x"]
+    )
+    entry = ran.stdout.split()[-1]
     assert entry.rpartition(":")[0] == "acme:read:collections=faq+hr-*:filter=tenant=a%3Db%2Bc+team=x"
     expected = Permission(("faq", "hr-*"), (OneOf("tenant", ("a=b+c",)), OneOf("team", ("x",))))
     assert read_keys(entry)[0].permission == expected
 
 
 @pytest.mark.parametrize(
-    ("options", "problem"),
+    ("line", "problem"),
     [
-        (["--scope", "read", "--filter", "tenant"], "'tenant' is not of the form FIELD=VALUE"),
-        (["--scope", "read", "--filter", "tenant="], "no field or no value"),
-        (["--scope", "read", "--collection", "*"], "collection 1 is no name"),
-        (["--scope", "admin", "--filter", "tenant=acme"], "cannot have the scope admin"),
+        ("acme --scope read --filter tenant", "'tenant' is not of the form FIELD=VALUE"),
+        ("acme --scope read --filter tenant=", "no field or no value"),
+        ("acme --scope read --collection *", "collection 1 is no name"),
+        ("acme --scope admin --filter tenant=acme", "cannot have the scope admin"),
+        ("Acme --scope read", "name"),
+        ("a:b --scope read", "name"),
+        ("acme --scope root", "root"),
+        ("acme", "--scope"),
+        ("--scope read", "name"),
     ],
 )
-def test_wrong_limits_of_new_keys_are_refused(options: list[str], problem: str) -> None:
-    ran = CliRunner().invoke(command, ["key", "new", "acme", *options])
-    assert ran.exit_code == 1
+def test_wrong_names_scopes_and_limits_of_new_keys_are_refused(line: str, problem: str) -> None:
+    ran = CliRunner().invoke(command, ["key", "new", *line.split()], env={"COLUMNS": "200"})
+    assert ran.exit_code != 0
     assert problem in ran.output
     assert "smb_" not in ran.output
 
@@ -204,18 +202,9 @@ def test_a_malformed_file_keeps_the_former_keys(
     file.write_text(f"b:read:{OTHER}\n")
     ring = KeyRing("", file)
     before = ring.keys
-    file.unlink()
-    if content is not None:
-        file.write_text(content)
+    file.write_text(content) if content else file.unlink()
     ring.reload()
     assert ring.keys == before
     [record] = caplog.records
-    assert record.levelname == "ERROR"
+    assert (record.levelname, record.exc_info) == ("ERROR", None)
     assert record.getMessage().startswith("the keys are not changed: SEMBLANCE_API_KEYS_FILE: ")
-    assert record.exc_info is None
-
-
-def test_limits_without_a_scope_are_checked_alike() -> None:
-    check_limits(["read"], Permission(("faq",), (OneOf("a", ("b",)),)))
-    with pytest.raises(ValueError, match="collection 1"):
-        check_limits(["admin"], Permission(("", "faq")))

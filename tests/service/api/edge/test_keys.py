@@ -21,7 +21,7 @@ from semblance.service.api.routes import ROUTERS
 from semblance.service.app import create_app
 from semblance.service.cli.main import app as command
 from semblance.service.errors import BadKeys, Forbidden, Unauthorized
-from semblance.service.settings import Settings, read_settings
+from semblance.service.settings import Settings
 
 DIGEST = hashlib.sha256(b"smb_reader").hexdigest()
 OTHER = hashlib.sha256(b"smb_writer").hexdigest()
@@ -105,33 +105,22 @@ def test_every_route_requires_the_scope_decided_for_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "path"),
+    ("requests", "scope"),
     [
-        ("POST", "/nosuch"),
-        ("PATCH", "/search"),
-        ("PUT", "/collections/a/documents/b"),
-        ("DELETE", "/live"),
-        ("OPTIONS", "/search"),
-        ("POST", "/collections"),
-        ("POST", "/search/"),
-        ("POST", "/similarity\n"),
+        (
+            ["POST /nosuch", "PATCH /search", "PUT /collections/a/documents/b", "DELETE /live", "OPTIONS /search"],
+            "admin",
+        ),
+        (["POST /collections", "POST /search/", "POST /similarity\n"], "admin"),
+        (["GET /live\n", "GET /live/", "GET /docsx", "GET /docs/assetsx", "GET /x/live", "GET //live"], "read"),
+        (["GET /openapi.json/x"], "read"),
     ],
 )
-def test_unknown_routes_require_admin(method: str, path: str) -> None:
-    assert GUARD.needs_key(method, path)
-    assert scope_of(method, path) == "admin"
-
-
-@pytest.mark.parametrize(
-    "path", ["/live\n", "/live/", "/docsx", "/docs/assetsx", "/openapi.json/x", "/x/live", "//live"]
-)
-def test_paths_that_only_resemble_open_ones_are_closed(path: str) -> None:
-    assert GUARD.needs_key("GET", path)
-
-
-def test_metrics_are_open_if_the_setting_allows() -> None:
-    assert not Guard(GUARD.ring, metrics_open=True).needs_key("GET", "/metrics")
-    assert Guard(GUARD.ring, metrics_open=True).needs_key("GET", "/metrics/x")
+def test_paths_that_only_resemble_open_ones_are_closed(requests: list[str], scope: str) -> None:
+    for each in requests:
+        method, path = each.split(" ")
+        assert GUARD.needs_key(method, path), each
+        assert scope_of(method, path) == scope, each
 
 
 def test_a_key_with_the_scope_is_admitted_by_name() -> None:
@@ -143,24 +132,11 @@ def test_a_key_with_the_scope_is_admitted_by_name() -> None:
     assert Guard().admit("PUT", "/collections/a", []) is None
 
 
-@pytest.mark.parametrize(
-    "authorization",
-    [
-        [],
-        [""],
-        ["Bearer"],
-        ["Bearer "],
-        ["smb_reader"],
-        ["Basic smb_reader"],
-        ["Bearer smb_other"],
-        ["Bearer " + DIGEST],
-        ["Bearer smb_reader", "Bearer smb_writer"],
-        ["Bearer \xff"],
-    ],
-)
-def test_every_other_header_is_unauthorized(authorization: list[str]) -> None:
-    with pytest.raises(Unauthorized):
-        GUARD.admit("POST", "/search", authorization)
+@pytest.mark.parametrize("sent", ["", "Bearer", "Bearer ", "smb_reader", "Basic smb_reader", "Bearer smb_other"])
+def test_every_other_header_is_unauthorized(sent: str) -> None:
+    for headers in ([], [sent], [f"Bearer {DIGEST}"], ["Bearer \xff"], ["Bearer smb_reader", "Bearer smb_writer"]):
+        with pytest.raises(Unauthorized):
+            GUARD.admit("POST", "/search", headers)
 
 
 def test_every_known_key_is_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,13 +155,17 @@ def test_every_known_key_is_compared_in_constant_time(monkeypatch: pytest.Monkey
     assert len(GUARD.ring.keys) > 1
 
 
-def test_scopes_include_no_other_and_the_missing_one_is_named() -> None:
-    with pytest.raises(Forbidden, match="scope read, which the key writer lacks"):
-        GUARD.admit("POST", "/search", ["Bearer smb_writer"])
-    with pytest.raises(Forbidden, match="scope write"):
-        GUARD.admit("POST", "/collections/a/documents", ["Bearer smb_reader"])
-    with pytest.raises(Forbidden, match="scope admin"):
-        GUARD.admit("PUT", "/collections/a", ["Bearer smb_reader"])
+@pytest.mark.parametrize(
+    ("method", "path", "sent", "scope"),
+    [
+        ("POST", "/search", "smb_writer", "scope read, which the key writer lacks"),
+        ("POST", "/collections/a/documents", "smb_reader", "scope write"),
+        ("PUT", "/collections/a", "smb_reader", "scope admin"),
+    ],
+)
+def test_scopes_include_no_other_and_the_missing_one_is_named(method: str, path: str, sent: str, scope: str) -> None:
+    with pytest.raises(Forbidden, match=scope):
+        GUARD.admit(method, path, [f"Bearer {sent}"])
 
 
 def test_the_setting_is_parsed() -> None:
@@ -202,12 +182,10 @@ def test_the_setting_is_parsed() -> None:
         (f"good:read:{DIGEST},", "entry 2 of 2"),
         (f"a:read:{DIGEST},b:{OTHER}", r"entry 2 of 2 \(b\)"),
         (f"a:read:{DIGEST}:x", r"entry 1 of 1 \(a\)"),
-        (f"a:read:{OTHER}:{DIGEST}", r"\(a\) has wrong limits: a part .* neither collections nor filter"),
         (f"a:reed:{DIGEST}", r"\(a\) has 1 unknown scopes"),
         (f"a::{DIGEST}", r"\(a\) has 1 unknown scopes"),
         (f"A:read:{DIGEST}", "entry 1 of 1"),
         (f"a:read:{DIGEST[:-1]}", r"\(a\) does not end in a SHA-256"),
-        (f"a:read:{DIGEST[:-1]}g", r"\(a\) does not end in a SHA-256"),
         ("a:read:smb_reader", r"\(a\) does not end in a SHA-256"),
         (f"a:read:{DIGEST},a:read:{OTHER}", "duplicate name a"),
         (f"a:read:{DIGEST},b:write:{DIGEST}", "a and b are the same key"),
@@ -235,31 +213,16 @@ def test_a_new_key_is_admitted_by_its_entry() -> None:
     assert key not in semblance("key new ci --scope read"), "each is new"
 
 
-@pytest.mark.parametrize("wrong", ["Ci --scope read", "ci", "ci --scope root", "--scope read", "a:b --scope read"])
-def test_invalid_names_and_scopes_of_new_keys_are_refused(wrong: str) -> None:
-    assert CliRunner().invoke(command, f"key new {wrong}").exit_code != 0
-
-
 def semblance(line: str) -> str:
     ran = CliRunner().invoke(command, line)
     assert ran.exit_code == 0, ran.output
     return ran.stdout
 
 
-def test_no_repr_contains_a_digest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SEMBLANCE_API_KEYS", f"a:read:{DIGEST}")
-    assert DIGEST not in repr(Settings())
-    assert DIGEST not in str(Settings())
-    digest = repr(bytes.fromhex(DIGEST))
-    assert digest not in repr(GUARD)
-
-
-def test_keys_allow_to_listen_on_any_address(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SEMBLANCE_API_KEYS", f"a:read:{DIGEST}")
-    assert read_settings(host="0.0.0.0").host == "0.0.0.0"
-    monkeypatch.setenv("SEMBLANCE_API_KEYS", "  ")
-    with pytest.raises(SystemExit, match="SEMBLANCE_API_KEYS"):
-        read_settings(host="0.0.0.0")
+def test_no_repr_contains_a_digest() -> None:
+    settings = Settings(api_keys=f"a:read:{DIGEST}")
+    assert DIGEST not in f"{settings!r} {settings}"
+    assert repr(bytes.fromhex(DIGEST)) not in repr(GUARD)
 
 
 def test_openapi_documents_keys_and_scopes_only_if_keys_are_set() -> None:

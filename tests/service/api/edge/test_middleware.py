@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from fastapi import FastAPI
 from starlette.responses import Response
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from semblance.service.api import errors
 from semblance.service.api.edge.key_entries import KeyRing, entry_of
@@ -22,6 +22,48 @@ from semblance.service.process.readiness import Draining
 from tests.support.waiting import CEILING_S
 
 LIMITS = BodyLimits(max_bytes=1000, pause_s=600, timeout_s=600)
+UNREAD: Message = {"type": "http.request", "body": b"", "more_body": False}
+
+
+def client_of(app: ASGIApp) -> httpx2.AsyncClient:
+    return httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://test")
+
+
+def edge(app: ASGIApp, policy: EdgePolicy = EdgePolicy()) -> EdgeMiddleware:  # noqa: B008 - frozen
+    return EdgeMiddleware(app, Metrics(), LIMITS, policy)
+
+
+def receiving(*messages: Message, pauses: int = 0) -> Receive:
+    """Messages of a client that leaves after some turns of the event loop."""
+    left = list(messages)
+
+    async def receive() -> Message:
+        if left:
+            return left.pop(0)
+        for _ in range(pauses):
+            await asyncio.sleep(0)  # other tasks run meanwhile
+        return {"type": "http.disconnect"}
+
+    return receive
+
+
+async def no_answer(message: Message) -> None:
+    raise AssertionError(message)
+
+
+def hanging(cancelled: list[Message | None], *, reads: bool = True) -> ASGIApp:
+    """A route that never ends, and adds what it read when it is cancelled."""
+
+    async def hang(scope: Scope, receive: Receive, send: Send) -> None:
+        del scope, send
+        message = await receive() if reads else None
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.append(message)
+            raise
+
+    return hang
 
 
 async def test_an_unexpected_error_is_opaque_and_logged_with_its_id(caplog: pytest.LogCaptureFixture) -> None:
@@ -34,8 +76,7 @@ async def test_an_unexpected_error_is_opaque_and_logged_with_its_id(caplog: pyte
         raise RuntimeError(f"password {secret}")
 
     with caplog.at_level(logging.INFO):
-        transport = httpx2.ASGITransport(app)
-        async with httpx2.AsyncClient(transport=transport, base_url="http://test") as client:
+        async with client_of(app) as client:
             answer = await client.get("/fails", params={"secret": "hunter2"})
     assert answer.status_code == 500
     assert answer.headers["content-type"] == "application/problem+json"
@@ -53,8 +94,7 @@ async def test_errors_and_shutdown_under_v1_have_the_shape_of_openai() -> None:
         raise RuntimeError("hunter2")
 
     draining = Draining()
-    transport = httpx2.ASGITransport(EdgeMiddleware(fails, Metrics(), LIMITS, EdgePolicy(draining=draining)))
-    async with httpx2.AsyncClient(transport=transport, base_url="http://test") as client:
+    async with client_of(edge(fails, EdgePolicy(draining=draining))) as client:
         failed = await client.get("/v1/embeddings")
         draining.begun = True
         down = await client.get("/v1/embeddings")
@@ -72,33 +112,14 @@ async def test_errors_and_shutdown_under_v1_have_the_shape_of_openai() -> None:
 @pytest.mark.parametrize("reads", [True, False])
 async def test_a_disconnect_cancels_a_request_without_body(caplog: pytest.LogCaptureFixture, reads: bool) -> None:
     """Whether or not the route reads the missing body."""
-    cancelled: list[object] = []
-
-    async def slow(scope: Scope, receive: Receive, send: Send) -> None:
-        del scope, send
-        message = await receive() if reads else None
-        try:
-            await asyncio.Event().wait()
-        except asyncio.CancelledError:
-            cancelled.append(message)
-            raise
-
+    cancelled: list[Message | None] = []
     metrics = Metrics()
+    scope = {"type": "http", "method": "GET", "path": "/explain", "headers": []}
     with caplog.at_level(logging.INFO, "service.access"):
-        incoming: list[Message] = [{"type": "http.request", "body": b"", "more_body": False}]
-
-        async def receive() -> Message:
-            if incoming:
-                return incoming.pop()
-            return {"type": "http.disconnect"}
-
-        async def send(message: Message) -> None:
-            raise AssertionError(message)
-
-        scope = {"type": "http", "method": "GET", "path": "/explain", "headers": []}
         async with asyncio.timeout(CEILING_S):
-            await EdgeMiddleware(slow, metrics, LIMITS)(scope, receive, send)
-    assert cancelled == [{"type": "http.request", "body": b"", "more_body": False} if reads else None]
+            app = EdgeMiddleware(hanging(cancelled, reads=reads), metrics, LIMITS)
+            await app(scope, receiving(UNREAD), no_answer)
+    assert cancelled == [UNREAD if reads else None]
     assert [record.getMessage() for record in caplog.records] == ["GET /explain 499"]
     assert 'method="GET",route="unmatched",status="499"} 1.0' in metrics.exposition().decode()
 
@@ -106,37 +127,16 @@ async def test_a_disconnect_cancels_a_request_without_body(caplog: pytest.LogCap
 @pytest.mark.parametrize("steps", [0, 3])
 async def test_a_disconnect_is_noticed_before_and_after_the_watch_starts(steps: int) -> None:
     """Only long requests are watched."""
-    cancelled: list[str] = []
+    cancelled: list[Message | None] = []
     tasks = asyncio.all_tasks()
-
-    async def slow(scope: Scope, receive: Receive, send: Send) -> None:
-        del scope, send
-        assert (await receive())["body"] == b"{}"
-        try:
-            await asyncio.Event().wait()
-        except asyncio.CancelledError:
-            cancelled.append("cancelled")
-            raise
-
-    incoming: list[Message] = [{"type": "http.request", "body": b"{}", "more_body": False}]
-
-    async def receive() -> Message:
-        if incoming:
-            return incoming.pop()
-        for _ in range(steps):
-            await asyncio.sleep(0)  # other tasks run meanwhile
-        return {"type": "http.disconnect"}
-
-    async def send(message: Message) -> None:
-        raise AssertionError(message)
-
+    body: Message = {"type": "http.request", "body": b"{}", "more_body": False}
     headers = [(b"content-length", b"2"), (b"content-type", b"application/json")]
     scope = {"type": "http", "method": "POST", "path": "/similarity", "headers": headers}
     async with asyncio.timeout(CEILING_S):
-        await EdgeMiddleware(slow, Metrics(), LIMITS)(scope, receive, send)
+        await edge(hanging(cancelled))(scope, receiving(body, pauses=steps), no_answer)
         await asyncio.sleep(0)  # nothing is left that runs, or could cancel later requests
     assert asyncio.all_tasks() == tasks
-    assert cancelled == ["cancelled"]
+    assert [message and message["body"] for message in cancelled] == [b"{}"]
 
 
 async def test_a_quick_request_starts_no_second_task() -> None:
@@ -157,7 +157,7 @@ async def test_a_quick_request_starts_no_second_task() -> None:
         sent.append(message)
 
     scope = {"type": "http", "method": "GET", "path": "/live", "headers": []}
-    await EdgeMiddleware(quick, Metrics(), LIMITS)(scope, receive, send)
+    await edge(quick)(scope, receive, send)
     assert [message["type"] for message in sent] == ["http.response.start", "http.response.body"]
 
 
@@ -176,8 +176,7 @@ async def test_the_log_omits_probes_that_succeed(
     caplog: pytest.LogCaptureFixture, path: str, status: int, level: int
 ) -> None:
     caplog.set_level(logging.DEBUG, "service.access")
-    transport = httpx2.ASGITransport(EdgeMiddleware(Response(status_code=status), Metrics(), LIMITS))
-    async with httpx2.AsyncClient(transport=transport, base_url="http://test") as client:
+    async with client_of(edge(Response(status_code=status))) as client:
         await client.get(path)
     assert [(record.getMessage(), record.levelno) for record in caplog.records] == [(f"GET {path} {status}", level)]
 
@@ -188,8 +187,7 @@ async def test_the_log_names_the_caller_of_a_refusal(
 ) -> None:
     caplog.set_level(logging.INFO, "service.access")
     policy = EdgePolicy(Guard(KeyRing(entry_of("ci", ["read"], "secret"))))
-    transport = httpx2.ASGITransport(EdgeMiddleware(Response(), Metrics(), LIMITS, policy))
-    async with httpx2.AsyncClient(transport=transport, base_url="http://test") as client:
+    async with client_of(edge(Response(), policy)) as client:
         answer = await client.request(method, "/collections/x", headers={"authorization": "Bearer secret"})
         unknown = await client.request(method, "/collections/x", headers={"authorization": "Bearer guessed"})
     assert (answer.status_code, unknown.status_code) == (status, 401)
@@ -197,22 +195,12 @@ async def test_the_log_names_the_caller_of_a_refusal(
 
 
 async def test_answers_keep_own_security_headers_and_get_the_others_once() -> None:
-    own_headers = {"content-security-policy": "default-src 'self'", "cache-control": "max-age=1"}
-
-    async def own(scope: Scope, receive: Receive, send: Send) -> None:
-        headers = {
-            "content-security-policy": "default-src 'self'",
-            "x-request-id": "forged",
-            "cache-control": "max-age=1",
-        }
-        await Response("text", headers=headers)(scope, receive, send)
-
-    transport = httpx2.ASGITransport(EdgeMiddleware(own, Metrics(), LIMITS))
-    async with httpx2.AsyncClient(transport=transport, base_url="http://test") as client:
+    own = {"content-security-policy": "default-src 'self'", "cache-control": "max-age=1"}
+    async with client_of(edge(Response("text", headers={**own, "x-request-id": "forged"}))) as client:
         answer = await client.get("/live", headers={"x-request-id": "chosen-by.the_client"})
     assert len(answer.headers.raw) == len(set(answer.headers)), "no header is repeated"
     assert answer.headers["x-request-id"] == "chosen-by.the_client"
-    assert {name: answer.headers[name] for name in SECURITY_HEADERS} == {**SECURITY_HEADERS, **own_headers}
+    assert {name: answer.headers[name] for name in SECURITY_HEADERS} == {**SECURITY_HEADERS, **own}
     assert set(answer.headers["server-timing"].replace(";", " ").split()[::2]) == {*STAGES, "total"}
 
 
@@ -242,7 +230,7 @@ async def test_a_request_cut_off_at_shutdown_gets_one_answer() -> None:
         raise AssertionError
 
     scope = {"type": "http", "method": "GET", "path": "/slow", "headers": []}
-    serving = asyncio.ensure_future(EdgeMiddleware(slow, Metrics(), LIMITS)(scope, receive, send))
+    serving = asyncio.ensure_future(edge(slow)(scope, receive, send))
     await entered.wait()
     serving.cancel()
     await asyncio.wait({serving})
