@@ -5,11 +5,10 @@ from __future__ import annotations
 import html
 import re
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from semblance.models.embeddings import Doubles
@@ -54,17 +53,14 @@ def rows_in(page: str) -> list[tuple[str, list[float]]]:
     return rows
 
 
-@settings(max_examples=60, deadline=None)
 @given(anything, anything, anything)
 def test_a_page_shows_all_texts_without_active_content(query: str, a: str, b: str) -> None:
     shown = random_page(query, a, b)
     page = Page(render_difference(replace(shown, a=replace(shown.a, id=query), warnings=(b,))))
     assert page.paragraphs == [legal(query), legal(a), legal(b)]
-    assert not page.tags & {"script", "img", "link", "iframe", "a", "object", "form", "base"}
-    assert not [name for name in page.attributes if name.startswith(("on", "src", "href"))]
+    assert not page.active
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.lists(st.tuples(SHARE, SHARE), min_size=1, max_size=45), SHARE, st.floats(0, 0.2), st.floats(0, 0.2))
 def test_the_printed_numbers_add_up_in_rows_and_columns(
     shares: list[tuple[float, float]], special: float, bonus_a: float, bonus_b: float
@@ -136,8 +132,6 @@ def test_long_queries_have_thirty_rows_and_a_sum() -> None:
     page = render_difference(compared(words(50), side(words(50), "x", shares), side(words(50), "y", 0 * shares)))
     names = [name for name, _ in rows_in(page)]
     assert names == [*(f"w{i}" for i in range(30)), "21 other parts", "Total"]
-    sizes = [numbers[2] for _, numbers in rows_in(page)[:30]]
-    assert all(one >= other for one, other in pairwise(sizes))
 
 
 def test_truncated_texts_say_so() -> None:
