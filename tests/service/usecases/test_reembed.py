@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
@@ -17,12 +16,8 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine, Table, select
 
 from semblance.models.catalogue import similarity
-from semblance.models.errors import SemblanceError
 from semblance.models.measures.quantized_tokens import quantize
 from semblance.models.tokenization.passages import Cut
-from semblance.service.batching.policy import Limits
-from semblance.service.batching.worker import Worker
-from semblance.service.caches.memory import MemoryCache
 from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.schema import token_codes, vectors
 from semblance.service.documents.sql import SqlDocumentStore
@@ -36,17 +31,11 @@ from semblance.service.errors import (
     UnknownModel,
 )
 from semblance.service.indexes.index_folder import IndexFolder
-from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.documents import CollectionSettings, Document, Reembedding, Write
 from semblance.service.usecases import reembed
-from semblance.service.usecases.collections import Collections
-from semblance.service.usecases.documents.embed import DocumentEmbedder
-from semblance.service.usecases.documents.index import IndexDocuments
-from semblance.service.usecases.embed import InputText, TextEmbedder
-from semblance.service.usecases.reembed import Reembedder
+from semblance.service.usecases.embed import InputText
 from semblance.service.usecases.search.params import SearchParams, SearchResults
-from semblance.service.usecases.search.search import Search
-from tests.support.interrupted_node import InterruptedNode
+from tests.service.usecases.one_service import OneService, running
 from tests.support.random_encoder import RandomEncoder
 
 Result = TypeVar("Result")
@@ -59,27 +48,8 @@ ENCODERS = {each.name: each for each in (OLD, NEW, OTHER)}
 WORDS = ("cat", "dog", "tax", "law", "moon", "tea", "rain", "zzz")
 
 
-class StaticModels:
-    """Serves the encoders of a test."""
-
-    def __init__(self, encoders: Mapping[str, RandomEncoder]) -> None:
-        self._encoders = encoders
-
-    async def get(self, name: str | None) -> RandomEncoder:
-        if name is None or name not in self._encoders:
-            raise UnknownModel(f"no model {name!r} is served")
-        return self._encoders[name]
-
-
-@dataclass(frozen=True)
-class Process:
-    """One service process on a store."""
-
-    store: SqlDocumentStore
-    local: InterruptedNode
-    index: IndexDocuments
-    reembedder: Reembedder
-    search: Search
+class Process(OneService):
+    """A service with a collection "c"."""
 
     async def put(self, *documents: tuple[str, str]) -> None:
         await self.index("c", [Document(doc_id, text, {}) for doc_id, text in documents])
@@ -94,23 +64,10 @@ class Process:
 
 @asynccontextmanager
 async def process(
-    engine: Engine, folder: Path, encoders: Mapping[str, RandomEncoder] = ENCODERS
+    engine: Engine, folder: Path, encoders: Sequence[RandomEncoder] = (OLD, NEW, OTHER)
 ) -> AsyncIterator[Process]:
-    store = SqlDocumentStore(engine)
-    metrics = Metrics()
-    worker = Worker(Limits(4096, 10_000, 10_000), metrics, idle_check_s=60)
-    local = InterruptedNode(store, IndexFolder(folder / "indexes"))
-    texts = TextEmbedder(worker, MemoryCache(1 << 20), metrics, 1000)
-    served = StaticModels(encoders)
-    collections = Collections(served, local)
-    embedder = DocumentEmbedder(texts)
-    index = IndexDocuments(collections, local, embedder)
-    search = Search(collections, local, texts, {}, max_scores=10_000)
-    try:
-        yield Process(store, local, index, Reembedder(served, collections, local, embedder), search)
-    finally:
-        await asyncio.to_thread(local.close)
-        await asyncio.to_thread(worker.stop)
+    async with running(Process(SqlDocumentStore(engine), folder, *encoders)) as made:
+        yield made
 
 
 def settings_for(encoder: RandomEncoder) -> CollectionSettings:
@@ -183,16 +140,7 @@ class History:
 
     async def perform(self, step: Step) -> None:
         action, number = step
-        steps: dict[str, Callable[[int], Awaitable[None]]] = {
-            "put": self.put,
-            "relabel": self.relabel,
-            "delete": self.delete,
-            "begin": self.begin,
-            "step": self.step,
-            "switch": self.switch,
-            "drop": self.drop,
-        }
-        await steps[action](number)
+        await getattr(self, action)(number)
 
     async def put(self, number: int) -> None:
         documents = {str((number + i) % 6): f"{WORDS[(number + i) % 6]} {WORDS[number % 5]} {number}" for i in range(3)}
@@ -259,7 +207,7 @@ STEPS = st.lists(
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
 def test_any_history_ends_as_if_embedded_from_scratch(
     tmp_path_factory: pytest.TempPathFactory, steps: list[Step]
@@ -391,14 +339,10 @@ async def test_beginning_is_idempotent_and_refuses_another_model(at: Process) ->
             await at.reembedder.begin("c", another)
     with pytest.raises(UnknownModel, match="nosuch"):
         await at.reembedder.begin("c", "nosuch")
-
-
-async def test_of_two_concurrent_reembeddings_one_is_refused(at: Process) -> None:
-    both = await asyncio.gather(
-        *(at.reembedder.begin("c", model) for model in ("new", "other")), return_exceptions=True
-    )
-    refused = [each for each in both if isinstance(each, SemblanceError)]
-    assert [type(each) for each in refused] == [ReembeddingDiffers]
+    await at.reembedder.drop("c")
+    both = [at.reembedder.begin("c", model) for model in ("new", "other")]
+    refused = [each for each in await asyncio.gather(*both, return_exceptions=True) if isinstance(each, Exception)]
+    assert [type(each) for each in refused] == [ReembeddingDiffers], "of two at the same time, one is refused"
 
 
 async def test_documents_longer_than_a_text_become_one_passage(engine: Engine, tmp_path: Path) -> None:
@@ -414,33 +358,23 @@ async def test_documents_longer_than_a_text_become_one_passage(engine: Engine, t
         assert rows(engine, vectors)["long", "space-a"] == OLD.vector(long[:1000]).astype("<f4").tobytes()
 
 
-async def test_a_step_overtaken_by_another_reembedding_retries(at: Process, engine: Engine) -> None:
+async def test_a_step_overtaken_by_a_reembedding_or_a_change_goes_on(at: Process, engine: Engine) -> None:
     await at.put(("1", "cat"), ("2", "dog"))
     await at.reembedder.begin("c", "new")
 
     def replace() -> None:
         at.store.drop_reembedding("c")
-        reembedding = Reembedding("other", "space-c", 4)
-        at.store.begin_reembedding(at.store.collection("c"), reembedding)
-
-    at.local.interruption = replace
-    assert (await at.reembedder.step("c")).left == 0
-    require_embedded(engine, {"1": "cat", "2": "dog"}, OLD, OTHER)
-
-
-async def test_a_document_changed_during_a_step_is_left(at: Process, engine: Engine) -> None:
-    await at.put(("1", "cat"), ("2", "dog"))
-    await at.reembedder.begin("c", "new")
+        at.store.begin_reembedding(at.store.collection("c"), Reembedding("other", "space-c", 4))
 
     def relabel() -> None:
-        changed = Document("1", "cat", {"label": 1})
-        at.store.upsert(at.store.collection("c"), [Write(changed, None)])
+        at.store.upsert(at.store.collection("c"), [Write(Document("1", "cat", {"label": 1}), None)])
 
     at.local.interruption = relabel
     done = await at.reembedder.step("c")
-    assert (done.embedded, done.left) == (2, 1)
-    await at.fill()
-    require_embedded(engine, {"1": "cat", "2": "dog"}, OLD, NEW)
+    assert (done.embedded, done.left) == (2, 1), "a document changed during a step is left"
+    at.local.interruption = replace
+    assert (await at.reembedder.step("c")).left == 0
+    require_embedded(engine, {"1": "cat", "2": "dog"}, OLD, OTHER)
 
 
 async def test_a_process_without_the_next_model_refuses_writes_and_steps(engine: Engine, tmp_path: Path) -> None:
@@ -448,7 +382,7 @@ async def test_a_process_without_the_next_model_refuses_writes_and_steps(engine:
         at.store.create("c", settings_for(OLD))
         await at.put(("1", "cat"))
         await at.reembedder.begin("c", "new")
-    async with process(engine, tmp_path, {"old": OLD}) as at:
+    async with process(engine, tmp_path, [OLD]) as at:
         for refused in (
             at.put(("2", "dog")),
             at.reembedder.step("c"),
@@ -469,7 +403,7 @@ async def test_a_reembedding_rescues_a_collection_without_its_model(engine: Engi
         at.store.create("c", settings_for(OLD))
         await at.put(("1", "cat"))
     renewed = RandomEncoder("old", "space-b", 6)
-    async with process(engine, tmp_path, {"old": renewed}) as at:
+    async with process(engine, tmp_path, [renewed]) as at:
         with pytest.raises(SpaceMismatch, match="another version of model 'old'"):
             await at.ask("cat")
         await at.reembedder.begin("c", "old")
@@ -505,14 +439,13 @@ async def test_a_start_after_the_switch_loads_the_new_snapshot(
         await at.local.save()
         await at.reembedder.begin("c", "new")
         await at.fill()
-        version = await at.reembedder.switch("c")
+        await at.reembedder.switch("c")
         await at.index.delete("c", "2")
     monkeypatch.setattr(IndexFolder, "new", None)  # so that no index can be built
     async with process(engine, tmp_path) as at:
         await at.local.refresh_indexes()
-        results = await at.search(
-            SearchParams([InputText("cat", "/query")], "c", k=5, candidates=5, measure=None, min_version=version)
-        )
+        results = await at.ask("cat")
+        assert results.version == at.store.collection("c").version
         assert [hit.document.id for hit in results.hits[0]] == ["1"]
         assert results.encoder is NEW
         require_own_scores(results, "cat")

@@ -5,30 +5,15 @@ from __future__ import annotations
 import pytest
 
 from semblance.models.encoders.transformer import Transformer
-from semblance.models.protocols import Encoder
 from semblance.service.caches.memory import MemoryCache
 from semblance.service.observability.metrics import Metrics
-from semblance.service.ports.embedding import ModelChoice
 from semblance.service.usecases import rerank
 from semblance.service.usecases.embed import InputText, TextEmbedder
 from semblance.service.usecases.rerank import Rerank, RerankParams
+from tests.service.usecases.one_service import StaticModels
 from tests.service.usecases.test_embed import RecordingEmbedder
 
 DOCUMENTS = ["One more word. " * 200, "A short one.", "Yet another one. " * 400, "A last sentence. " * 200]
-
-
-class OneModel:
-    """Serves one encoder, whatever is asked for."""
-
-    def __init__(self, encoder: Encoder) -> None:
-        self._encoder = encoder
-
-    def resolve(self, name: str | None) -> ModelChoice:
-        return ModelChoice(name or self._encoder.name, None)
-
-    async def get(self, name: str | None = None) -> Encoder:
-        del name
-        return self._encoder
 
 
 @pytest.mark.parametrize(("most", "truncated"), [(1000, []), (8, [2, 3]), (1, [0, 2, 3])])
@@ -39,6 +24,6 @@ async def test_documents_beyond_the_most_passages_are_truncated(
     texts = TextEmbedder(RecordingEmbedder(), MemoryCache(0), Metrics(), 100_000)
     documents = [InputText(text, f"/documents/{i}") for i, text in enumerate(DOCUMENTS)]
     params = RerankParams(InputText("a word", "/query"), documents, None)
-    found = await Rerank(OneModel(minilm), texts, {})(params)
+    found = await Rerank(StaticModels(minilm), texts, {})(params)
     assert found.truncated == truncated
     assert sorted(each.index for each in found.results) == [0, 1, 2, 3]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import tracemalloc
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from itertools import count, zip_longest
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,15 +18,9 @@ from semblance.models.embeddings import Floats, TokenEmbeddings, unit_rows
 from semblance.models.encoders.transformer import Transformer
 from semblance.models.measures.highlight import HighlightOptions
 from semblance.models.measures.quantized_tokens import dequantize, quantize
-from semblance.service.batching.policy import Limits
-from semblance.service.batching.worker import Worker
-from semblance.service.caches.memory import MemoryCache
 from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.errors import WriteConflict
-from semblance.service.indexes.index_folder import IndexFolder
-from semblance.service.model_loading.registry import LazyModels, read_served
-from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.documents import (
     CollectionSettings,
     CutDocuments,
@@ -34,13 +28,12 @@ from semblance.service.ports.documents import (
     TokenStorage,
     Write,
 )
-from semblance.service.replication.local_node import LocalNode
-from semblance.service.usecases.collections import Collections
-from semblance.service.usecases.embed import InputText, TextEmbedder
-from semblance.service.usecases.search.params import SearchParams
-from semblance.service.usecases.search.search import Search
+from semblance.service.usecases.documents.duplicates import DuplicateParams
+from semblance.service.usecases.embed import InputText
+from semblance.service.usecases.search.params import SearchParams, SearchResults
 from semblance.service.usecases.search.session import ATTEMPTS
 from tests.conftest import built_in_checkpoint
+from tests.service.usecases.one_service import OneService, running
 from tests.support.vectors import one_passage, unit_vector
 
 
@@ -63,17 +56,25 @@ def store(tmp_path: Path) -> InterruptedStore:
 
 @asynccontextmanager
 async def open_search(
-    store: SqlDocumentStore, minilm: Transformer, folder: Path
-) -> AsyncIterator[tuple[Search, LocalNode, TextEmbedder]]:
-    """A search use case on `store`, with its local node and embedder."""
-    metrics = Metrics()
-    worker = Worker(Limits(4096, 10_000, 10_000), metrics, idle_check_s=60)
-    local = LocalNode(store, IndexFolder(folder / "indexes"))
-    served = LazyModels(read_served("minilm"), lambda *_: minilm, 30)
-    texts = TextEmbedder(worker, MemoryCache(0), metrics, 1000)
-    yield Search(Collections(served, local), local, texts, {}, max_scores=10_000), local, texts
-    local.close()
-    await asyncio.to_thread(worker.stop)
+    store: SqlDocumentStore, encoder: Transformer, folder: Path, tokens: TokenStorage = "none"
+) -> AsyncIterator[OneService]:
+    """The use cases on a store with an empty collection "c"."""
+    store.create("c", settings(encoder, tokens))
+    async with running(OneService(store, folder, encoder)) as service:
+        yield service
+
+
+async def vectors_of(service: OneService, encoder: Transformer, *texts: str) -> list[Floats]:
+    embedded = await service.texts.embed(encoder, [InputText(text, "") for text in texts], "query", "pooled")
+    return [unit_rows(each.pooled()).astype(np.float32) for each in embedded.embeddings]
+
+
+def write(store: SqlDocumentStore, doc_id: str, text: str, vector: Floats) -> None:
+    store.upsert(store.collection("c"), [Write(Document(doc_id, text, {}), one_passage(vector))])
+
+
+def cat(k: int) -> SearchParams:
+    return SearchParams([InputText("a cat", "/query")], "c", k=k, candidates=k, measure=None)
 
 
 def settings(encoder: Transformer, tokens: TokenStorage = "none") -> CollectionSettings:
@@ -90,19 +91,12 @@ def put(store: SqlDocumentStore, texts: Sequence[str], vectors: Iterable[Floats]
 async def test_a_hit_never_has_the_score_of_another_text(
     store: InterruptedStore, minilm: Transformer, tmp_path: Path
 ) -> None:
-    async with open_search(store, minilm, tmp_path) as (search, local, texts):
-        embedded = await texts.embed(minilm, [InputText("a cat", ""), InputText("tax law", "")], "query", "pooled")
-        vectors = [unit_rows(each.pooled()).astype(np.float32) for each in embedded.embeddings]
-
-        def write(text: str, vector: int) -> None:
-            embedded = one_passage(vectors[vector])
-            store.upsert(store.collection("c"), [Write(Document("d", text, {}), embedded)])
-
-        store.create("c", settings(minilm))
-        write("a cat", 0)
-        await local.refresh_index("c")
-        store.interruption = lambda: write("tax law", 1)
-        results = await search(SearchParams([InputText("a cat", "/query")], "c", k=1, candidates=1, measure=None))
+    async with open_search(store, minilm, tmp_path) as service:
+        vectors = await vectors_of(service, minilm, "a cat", "tax law")
+        write(store, "d", "a cat", vectors[0])
+        await service.local.refresh_index("c")
+        store.interruption = lambda: write(store, "d", "tax law", vectors[1])
+        results = await service.search(cat(1))
         hit = results.hits[0][0]
         assert hit.document.text == "tax law"
         assert hit.score == pytest.approx(float(vectors[0] @ vectors[1]), abs=1e-6)
@@ -112,25 +106,18 @@ async def test_a_hit_never_has_the_score_of_another_text(
 async def test_a_document_rewritten_on_every_attempt_is_left_out(
     store: InterruptedStore, minilm: Transformer, tmp_path: Path
 ) -> None:
-    async with open_search(store, minilm, tmp_path) as (search, local, _):
-
-        def write(doc_id: str, seed: int) -> None:
-            embedded = one_passage(unit_vector(seed, minilm.dim))
-            store.upsert(store.collection("c"), [Write(Document(doc_id, str(seed), {}), embedded)])
-
+    async with open_search(store, minilm, tmp_path) as service:
         written = count(2)
 
         def rewrite() -> None:
-            write("busy", next(written))
+            write(store, "busy", "text", unit_vector(next(written), minilm.dim))
             store.interruption = rewrite
 
-        store.create("c", settings(minilm))
-        write("calm", 0)
-        write("busy", 1)
-        await local.refresh_index("c")
+        write(store, "calm", "text", unit_vector(0, minilm.dim))
+        write(store, "busy", "text", unit_vector(1, minilm.dim))
+        await service.local.refresh_index("c")
         store.interruption = rewrite
-        results = await search(SearchParams([InputText("a cat", "/query")], "c", k=2, candidates=2, measure=None))
-        assert [hit.document.id for hit in results.hits[0]] == ["calm"]
+        assert [hit.document.id for hit in (await service.search(cat(2))).hits[0]] == ["calm"]
         assert next(written) == 2 + ATTEMPTS
 
 
@@ -138,35 +125,41 @@ async def test_a_document_rewritten_on_every_attempt_is_left_out(
 async def test_a_search_never_mixes_two_epochs_of_a_collection(
     store: InterruptedStore, minilm: Transformer, tmp_path: Path, times: int
 ) -> None:
-    """Also where the new epoch has the same ids and fewer writes."""
-    async with open_search(store, minilm, tmp_path) as (search, local, texts):
-        embedded = await texts.embed(minilm, [InputText("a cat", ""), InputText("tax law", "")], "query", "pooled")
-        cat, law = [unit_rows(each.pooled()).astype(np.float32) for each in embedded.embeddings]
+    """Also where the new epoch has the same ids and fewer writes; a search for duplicates, too."""
+    async with open_search(store, minilm, tmp_path) as service:
+        [vector] = await vectors_of(service, minilm, "a cat")
+        left = times
 
-        def fill(text: str, vector: Floats) -> None:
-            store.create("c", settings(minilm))
-            for _ in range(3):
-                store.upsert(store.collection("c"), [Write(Document("d", text, {}), one_passage(vector))])
+        def fill(text: str) -> None:
+            for doc_id in ("d", "d", "twin"):
+                write(store, doc_id, text, vector)
 
         def recreate() -> None:
-            nonlocal times
-            times -= 1
+            nonlocal left
+            left -= 1
             store.drop("c")
-            fill("tax law", law)
-            store.interruption = recreate if times else None
+            store.create("c", settings(minilm))
+            fill("new")
+            store.interruption = recreate if left else None
 
-        fill("a cat", cat)
-        await local.refresh_index("c")
-        store.interruption = recreate
-        request = SearchParams([InputText("a cat", "/query")], "c", k=1, candidates=1, measure=None)
-        if times > ATTEMPTS:
-            with pytest.raises(WriteConflict):
-                await search(request)
-        else:
-            results = await search(request)
-            assert results.hits[0][0].document.text == "tax law"
-            assert results.hits[0][0].score == pytest.approx(float(cat @ law), abs=1e-6)
-            assert results.version == store.collection("c").version
+        fill("old")
+        await service.local.refresh_index("c")
+        searches: list[Callable[[], Awaitable[Any]]] = [
+            lambda: service.search(cat(2)),
+            lambda: service.duplicates.all_groups(DuplicateParams("c", threshold=0.9, limit=100)),
+        ]
+        for search in searches:
+            left, store.interruption = times, recreate
+            if times > ATTEMPTS:
+                with pytest.raises(WriteConflict, match="recreated"):
+                    await search()
+                continue
+            found = await search()
+            if isinstance(found, SearchResults):
+                assert [(hit.document.text, round(hit.score, 5)) for hit in found.hits[0]] == [("new", 1.0)] * 2
+                assert found.version == store.collection("c").version
+            else:
+                assert [[each.text for each in group] for group in found[1]] == [["new", "new"]]
 
 
 def random_tokens(seed: int, count: int, dim: int) -> TokenEmbeddings:
@@ -179,15 +172,14 @@ async def test_candidates_are_scored_in_bounded_memory(
     store: SqlDocumentStore, minilm: Transformer, tmp_path: Path
 ) -> None:
     many, length = 1000, 64
-    store.create("c", settings(minilm, "int8"))
     codes = [quantize(random_tokens(i, length + i % 3, minilm.dim))[0] for i in range(many)]
-    put(store, [f"d{i}" for i in range(many)], (unit_vector(i, minilm.dim) for i in range(many)), codes)
-    async with open_search(store, minilm, tmp_path) as (search, local, texts):
+    async with open_search(store, minilm, tmp_path, "int8") as service:
+        put(store, [f"d{i}" for i in range(many)], (unit_vector(i, minilm.dim) for i in range(many)), codes)
         text = InputText("a cat sleeps", "/query")
-        (query,) = (await texts.embed(minilm, [text], "query", "tokens")).embeddings
-        await local.refresh_index("c")
+        (query,) = (await service.texts.embed(minilm, [text], "query", "tokens")).embeddings
+        await service.local.refresh_index("c")
         tracemalloc.start()
-        results = await search(SearchParams([text], "c", k=many, candidates=many, measure="rcmd"))
+        results = await service.search(SearchParams([text], "c", k=many, candidates=many, measure="rcmd"))
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert results.scored_from == "token_codes"
@@ -201,7 +193,6 @@ async def test_candidates_are_scored_in_bounded_memory(
 @pytest.mark.parametrize(
     ("damage", "measure"),
     [
-        (b"no codes", "rcmd"),
         (b"", "rcmd"),
         (b"STC1", "rcmd"),
         ("nan", "rcmd"),
@@ -219,10 +210,9 @@ async def test_damaged_token_codes_are_replaced_by_encoding(
     measure: str,
 ) -> None:
     texts = ["a cat sleeps", "the dog barks", "tax law"]
-    async with open_search(store, minilm, tmp_path) as (search, local, embedder):
-        store.create("c", settings(minilm, "int8"))
+    async with open_search(store, minilm, tmp_path, "int8") as service:
         inputs = [InputText(text, "") for text in texts]
-        embeddings = (await embedder.embed(minilm, inputs, "document", "tokens")).embeddings
+        embeddings = (await service.texts.embed(minilm, inputs, "document", "tokens")).embeddings
         codes = [quantize(each)[0] for each in embeddings]
         if damage == "nan":
             codes[1] = codes[1][:12] + np.float32(np.nan).tobytes() + codes[1][16:]
@@ -234,8 +224,8 @@ async def test_damaged_token_codes_are_replaced_by_encoding(
             assert isinstance(damage, bytes)
             codes[1] = damage
         put(store, texts, (unit_vector(i, minilm.dim) for i in range(3)), codes)
-        await local.refresh_index("c")
-        results = await search(SearchParams(inputs[:1], "c", k=3, candidates=3, measure=measure))
+        await service.local.refresh_index("c")
+        results = await service.search(SearchParams(inputs[:1], "c", k=3, candidates=3, measure=measure))
         assert results.scored_from == "token_codes"
         found = {hit.document.text: hit.score for hit in results.hits[0]}
         exact = similarity(measure).score_many(embeddings[0], embeddings)
@@ -244,7 +234,7 @@ async def test_damaged_token_codes_are_replaced_by_encoding(
         assert "'the dog barks' are damaged" in caplog.text
 
         params = SearchParams(inputs[:1], "c", k=3, candidates=3, measure="cosine", highlight=HighlightOptions())
-        [hits] = (await search(params)).hits
+        [hits] = (await service.search(params)).hits
         shown = {hit.document.text: hit.highlight and hit.highlight.score for hit in hits}
         stored = [dequantize(codes[0]), embeddings[1], dequantize(codes[2])]
         expected = similarity("rcmd1").score_many(embeddings[0], stored)
@@ -255,14 +245,13 @@ async def test_a_distance_uses_unnormalized_vectors(store: SqlDocumentStore, tmp
     """An index stores directions only: a model that does not normalize needs its own vectors."""
     long = Transformer("minilm", replace(built_in_checkpoint(), normalize=False))
     texts = ["a cat sleeps", "the dog of my neighbour barks all night long", "tax law"]
-    async with open_search(store, long, tmp_path) as (search, local, embedder):
-        store.create("c", settings(long))
+    async with open_search(store, long, tmp_path) as service:
         inputs = [InputText(text, "") for text in texts]
-        embeddings = (await embedder.embed(long, inputs, "document", "pooled")).embeddings
+        embeddings = (await service.texts.embed(long, inputs, "document", "pooled")).embeddings
         put(store, texts, (unit_rows(each.pooled()).astype(np.float32) for each in embeddings))
-        await local.refresh_index("c")
-        query = (await embedder.embed(long, inputs[:1], "query", "pooled")).embeddings[0].pooled()
-        results = await search(SearchParams(inputs[:1], "c", k=3, candidates=3, measure="negative_euclidean"))
+        await service.local.refresh_index("c")
+        query = (await service.texts.embed(long, inputs[:1], "query", "pooled")).embeddings[0].pooled()
+        results = await service.search(SearchParams(inputs[:1], "c", k=3, candidates=3, measure="negative_euclidean"))
         found = {hit.document.text: hit.score for hit in results.hits[0]}
         right = [-float(np.linalg.norm(query - each.pooled())) for each in embeddings]
         assert found == pytest.approx(dict(zip(texts, right, strict=True)), abs=1e-4)
