@@ -1,12 +1,17 @@
-"""Limits and housekeeping of the server process, each in a process of its own."""
+"""Limits and housekeeping of the server process, each in a process of its own, and how it ends itself."""
 
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from typing import Any
 
+import pytest
+
+from semblance.service.process.readiness import Draining
 from tests.support.project import PROJECT
 from tests.support.waiting import CEILING_S
 
@@ -87,3 +92,14 @@ def test_tuning_keeps_freed_memory_between_trims() -> None:
     untuned, tuned = printed(REUSING)
     assert untuned > pages / 2, "the allocator keeps freed memory, or this test shows nothing"
     assert tuned < pages / 10
+
+
+def test_repeated_failures_send_one_signal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second signal would cut off running requests."""
+    signals: list[tuple[int, int]] = []
+    monkeypatch.setattr(os, "kill", lambda *arguments: signals.append(arguments))
+    draining = Draining()
+    for _ in range(3):
+        draining.fail()
+    assert draining.failed
+    assert signals == [(os.getpid(), signal.SIGTERM)]

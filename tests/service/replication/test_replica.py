@@ -1,12 +1,14 @@
-"""Replicas of one database: all find what one writes, and each serves its copy whatever the database does."""
+"""Replicas of one database: all find what one writes, and each serves its copy or makes it again."""
 
 from __future__ import annotations
 
 import asyncio
+import random
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.errors import (
     CollectionReplaced,
+    NotReady,
     StoreUnavailable,
     UnknownCollection,
     VersionMismatch,
@@ -37,7 +40,9 @@ from semblance.service.ports.documents import (
 )
 from semblance.service.replication.local_node import LocalNode
 from semblance.service.replication.primary import Notices, Primary, Timeouts
+from semblance.service.replication.recovering_replica import RecoveringReplica
 from semblance.service.replication.replica import RETRY_S, Replica
+from tests.support.damaged_pages import overwrite_leaf_pages
 from tests.support.fake_clock import FakeClock
 from tests.support.servers.postgres_server import PostgresServer
 from tests.support.vectors import one_passage, unit_vector
@@ -114,6 +119,25 @@ async def replica(
             await asyncio.gather(following, return_exceptions=True)
 
 
+@asynccontextmanager
+async def first(url: str, home: Path) -> AsyncIterator[WatchedReplica]:
+    """A replica that has created the collection."""
+    async with replica(url, home / "a") as made:
+        await made.write("c", create)
+        yield made
+
+
+@asynccontextmanager
+async def pair(url: str, home: Path) -> AsyncIterator[tuple[WatchedReplica, WatchedReplica]]:
+    """Another one beside it."""
+    async with first(url, home) as a, replica(url, home / "b") as b:
+        yield a, b
+
+
+def create(store: DocumentStore) -> object:
+    return store.create("c", SETTINGS)
+
+
 @contextmanager
 def filled_primary(url: str) -> Iterator[SqlDocumentStore]:
     """The database by itself, with a collection of one document."""
@@ -172,8 +196,7 @@ async def written(one: Replica, write: Callable[[DocumentStore], Version]) -> Ve
 
 
 async def test_a_write_is_visible_on_other_replicas(database: PostgresServer, tmp_path: Path) -> None:
-    async with replica(database.url, tmp_path / "a") as a, replica(database.url, tmp_path / "b") as b:
-        await a.write("c", lambda store: store.create("c", SETTINGS))
+    async with pair(database.url, tmp_path) as (a, b):
         for number in range(6):
             writer, reader = (a, b) if number % 2 else (b, a)
             version = await writer.write("c", upsert(f"d{number}", number))
@@ -193,14 +216,13 @@ async def test_writes_elsewhere_arrive_by_notification_or_polling(
         replica(database.url, tmp_path / "b", timeouts, NoNotices() if polling else None) as b,
     ):
         await eventually(lambda: b.rounds)  # it has connected
-        await a.write("c", lambda store: store.create("c", SETTINGS))
+        await a.write("c", create)
         await a.write("c", upsert("d", 1))
         await eventually_finds(b, 1, ["d"])
 
 
 async def test_a_version_that_was_never_written_is_not_waited_for(database: PostgresServer, tmp_path: Path) -> None:
-    async with replica(database.url, tmp_path / "a") as a:
-        await a.write("c", lambda store: store.create("c", SETTINGS))
+    async with first(database.url, tmp_path) as a:
         version = await a.write("c", upsert("d", 1))
         for unknown in (
             Version(version.epoch, version.number + 1),
@@ -217,7 +239,7 @@ async def test_a_version_that_was_never_written_is_not_waited_for(database: Post
 async def test_a_recovered_database_is_copied_again(database: PostgresServer, tmp_path: Path, running: bool) -> None:
     """It was put back to `a b c`, after `d e`; then it was written to up to the same version, and beyond."""
     async with replica(database.url, tmp_path / "1") as one, replica(database.url, tmp_path / "2") as two:
-        await one.write("c", lambda store: store.create("c", SETTINGS))
+        await one.write("c", create)
         kept = [await one.write("c", upsert(doc_id, seed)) for seed, doc_id in enumerate("abc")][-1]
         saved = await asyncio.to_thread(database.save_state)
         await eventually(lambda: one.reachable)
@@ -247,8 +269,7 @@ async def test_a_recovered_database_is_copied_again(database: PostgresServer, tm
 async def test_without_the_database_reads_continue_and_writes_are_refused(
     database: PostgresServer, tmp_path: Path
 ) -> None:
-    async with replica(database.url, tmp_path / "a") as a:
-        await a.write("c", lambda store: store.create("c", SETTINGS))
+    async with first(database.url, tmp_path) as a:
         version = await a.write("c", upsert("d", 1))
         database.kill()
         with pytest.raises(StoreUnavailable):
@@ -285,8 +306,7 @@ async def test_a_hanging_database_delays_no_read_and_times_out_writes(
 
 
 async def test_a_replica_starts_from_its_copy_and_catches_up_later(database: PostgresServer, tmp_path: Path) -> None:
-    async with replica(database.url, tmp_path / "a") as a, replica(database.url, tmp_path / "b") as b:
-        await a.write("c", lambda store: store.create("c", SETTINGS))
+    async with pair(database.url, tmp_path) as (a, b):
         await nearest(b, 1, await a.write("c", upsert("d", 1)))
     async with replica(database.url, tmp_path / "a") as a:
         await a.write("c", upsert("e", 2))
@@ -327,12 +347,11 @@ async def test_without_a_complete_copy_a_replica_waits_for_the_database(
 async def test_a_recreated_collection_shows_nothing_of_its_former_epoch(
     database: PostgresServer, tmp_path: Path
 ) -> None:
-    async with replica(database.url, tmp_path / "a") as a, replica(database.url, tmp_path / "b") as b:
-        await a.write("c", lambda store: store.create("c", SETTINGS))
+    async with pair(database.url, tmp_path) as (a, b):
         former = await a.write("c", upsert("old", 1))
         assert await nearest(b, 1, former) == ["old"]
         await a.drop("c")
-        await a.write("c", lambda store: store.create("c", SETTINGS))
+        await a.write("c", create)
         version = await a.write("c", upsert("new", 2))
         assert await nearest(b, 1, version) == ["new"]
         with pytest.raises(VersionMismatch):
@@ -343,8 +362,7 @@ async def test_a_recreated_collection_shows_nothing_of_its_former_epoch(
 
 async def test_a_replica_builds_the_next_index_before_it_switches(database: PostgresServer, tmp_path: Path) -> None:
     """A write based on the state before the re-embedding is refused."""
-    async with replica(database.url, tmp_path / "a") as a, replica(database.url, tmp_path / "b") as b:
-        await a.write("c", lambda store: store.create("c", SETTINGS))
+    async with pair(database.url, tmp_path) as (a, b):
         for seed in range(5):
             await a.write("c", upsert(f"d{seed}", seed))
         before = await a.read_primary(lambda store: store.collection("c"))
@@ -394,8 +412,7 @@ async def test_a_replica_with_an_unwritable_copy_does_not_keep_up(
     database: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its results grow stale, while other replicas may be current."""
-    async with replica(database.url, tmp_path / "a") as a:
-        await a.write("c", lambda store: store.create("c", SETTINGS))
+    async with first(database.url, tmp_path) as a:
         await a.write("c", upsert("d", 1))
 
         def refuse(*_: object) -> None:
@@ -415,7 +432,6 @@ async def test_a_replica_with_an_unwritable_copy_does_not_keep_up(
 
 
 async def test_a_timed_out_write_is_never_stored(database: PostgresServer, tmp_path: Path) -> None:
-    """A thread may still wait for the database after its client received the failure."""
     with filled_primary(database.url) as store:
         timeouts = replace(TIMEOUTS, write_s=0.5)
         async with replica(database.url, tmp_path / "a", timeouts, started=False) as a:
@@ -447,8 +463,7 @@ async def test_following_continues_after_an_unexpected_error(
 
 async def test_a_backlog_of_the_copy_is_reported_until_it_ends(database: PostgresServer, tmp_path: Path) -> None:
     """A replica that cannot write its copy fast enough reports that, and its lag."""
-    async with replica(database.url, tmp_path / "a") as a, replica(database.url, tmp_path / "b") as b:
-        await a.write("c", lambda store: store.create("c", SETTINGS))
+    async with pair(database.url, tmp_path) as (a, b):
         await nearest(b, 1, await a.write("c", upsert("d", 1)))
         slow = threading.Event()
         b._local._writer.submit(slow.wait)
@@ -464,3 +479,82 @@ async def test_a_backlog_of_the_copy_is_reported_until_it_ends(database: Postgre
         await eventually(lambda: b.keeps_up)
         await eventually_lags(b, 0)  # the index follows the copy, so it is the last to arrive
         assert sorted(await nearest(b, 2)) == ["d", "e"]
+
+
+IDS = [f"d{number:03}" for number in range(400)]
+TEXTS = [f"text of {doc_id} " * 20 for doc_id in IDS]
+
+
+@asynccontextmanager
+async def recovering(url: str, home: Path) -> AsyncIterator[RecoveringReplica]:
+    def discard_copy() -> None:
+        for part in home.glob("copy.sqlite*"):
+            part.unlink()
+
+    replica = RecoveringReplica(partial(open_replica, url, home, TIMEOUTS, None), discard_copy, snapshot_s=60)
+    async with replica.running():
+        yield replica
+
+
+def fill(store: DocumentStore) -> None:
+    documents = [Document(doc_id, text, {}) for doc_id, text in zip(IDS, TEXTS, strict=True)]
+    writes = [Write(each, one_passage(unit_vector(i, DIM))) for i, each in enumerate(documents)]
+    store.upsert(store.collection("c"), writes)
+
+
+async def texts(replica: RecoveringReplica) -> list[str]:
+    found = await replica.read(lambda store: store.get("c", IDS))
+    return [found[doc_id].text for doc_id in IDS]
+
+
+async def eventually_texts(replica: RecoveringReplica) -> list[str]:
+    """The texts, once the copy has been made again."""
+
+    async def look() -> list[str]:
+        try:
+            return await texts(replica)
+        except NotReady:
+            assert not replica.complete
+            return []
+
+    return await eventually(look)
+
+
+@asynccontextmanager
+async def filled_recovering(url: str, home: Path) -> AsyncIterator[RecoveringReplica]:
+    async with recovering(url, home) as one:
+        await one.write("c", create)
+        await one.write("c", fill)
+        yield one
+
+
+async def test_a_copy_damaged_while_closed_is_made_again(database: PostgresServer, tmp_path: Path) -> None:
+    async with filled_recovering(database.url, tmp_path):
+        pass
+    overwrite_leaf_pages(tmp_path / "copy.sqlite", 11, random.Random(0), ("documents",))
+    async with recovering(database.url, tmp_path) as replica:
+        assert await eventually_texts(replica) == TEXTS
+        assert replica.complete
+
+
+async def test_damage_found_by_a_read_makes_the_replica_unready(database: PostgresServer, tmp_path: Path) -> None:
+    async with filled_recovering(database.url, tmp_path) as replica:
+        overwrite_leaf_pages(tmp_path / "copy.sqlite", 11, random.Random(0), ("documents",))
+        with pytest.raises(NotReady):
+            await texts(replica)
+        assert not replica.complete
+        with pytest.raises(NotReady):
+            await replica.read_primary(lambda store: store.collections())
+        assert await eventually_texts(replica) == TEXTS
+        version = await replica.write("c", lambda store: store.delete("c", IDS[0]))
+        _, index = await replica.current("c", version)
+        assert len(index) == len(IDS) - 1
+
+
+async def test_damage_found_by_the_follower_makes_the_replica_unready(database: PostgresServer, tmp_path: Path) -> None:
+    async with filled_recovering(database.url, tmp_path) as replica:
+        overwrite_leaf_pages(tmp_path / "copy.sqlite", 3, random.Random(0), ("vectors",))
+        await replica.write("c", fill)  # committed in the primary, although it cannot be copied
+        assert await eventually_texts(replica) == TEXTS
+        _, index = await replica.current("c", None)
+        assert sorted(index.vectors(IDS)) == IDS

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from semblance.models.embeddings import unit_rows
 from semblance.service.usecases.documents.clusters import MOST_MEMBERS, ClusterBatch, Clusters, Member, Neighbor
@@ -43,6 +41,9 @@ def groups_of(batches: Sequence[ClusterBatch]) -> list[list[Member]]:
 @given(edges=EDGES)
 def test_groups_are_connected_components(edges: set[tuple[int, int]]) -> None:
     """Each document is looked up once, and each member names an earlier one that it is linked to."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
     adjacency = np.zeros((COUNT, COUNT))
     for i, j in edges:
         adjacency[i, j] = adjacency[j, i] = 1

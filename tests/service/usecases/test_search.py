@@ -1,17 +1,21 @@
-"""Searches of many candidates, and searches during writes."""
+"""Searches of many candidates and during writes, the hits that are chosen, and the chunks that are scored."""
 
 from __future__ import annotations
 
+import math
 import tracemalloc
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from itertools import count, zip_longest
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from semblance.models.catalogue import similarity
 from semblance.models.embeddings import Floats, TokenEmbeddings, unit_rows
@@ -30,10 +34,14 @@ from semblance.service.ports.documents import (
 )
 from semblance.service.usecases.documents.duplicates import DuplicateParams
 from semblance.service.usecases.embed import InputText
+from semblance.service.usecases.search.choice import Choice, marginally_relevant
+from semblance.service.usecases.search.hits import ScoredPassage, SearchHit
 from semblance.service.usecases.search.params import SearchParams, SearchResults
+from semblance.service.usecases.search.rescoring import CHUNK, CHUNK_TOKENS, PassageScorer
 from semblance.service.usecases.search.session import ATTEMPTS
 from tests.conftest import built_in_checkpoint
 from tests.service.usecases.one_service import OneService, running
+from tests.support.random_encoder import RandomEncoder
 from tests.support.vectors import one_passage, unit_vector
 
 
@@ -257,3 +265,84 @@ async def test_a_distance_uses_unnormalized_vectors(store: SqlDocumentStore, tmp
         assert found == pytest.approx(dict(zip(texts, right, strict=True)), abs=1e-4)
         assert min(right) < -2, "further apart than any two vectors of unit length"
         assert results.scored_from == "encoder"
+
+
+VALUES = st.one_of(st.none(), st.sampled_from([1, 1.0, True, "a", "b", ["a"]]))
+
+
+def hits_of(values: list[Any]) -> list[SearchHit]:
+    """Hits with a metadata field `team`, best first; a value of None stands for documents without it."""
+    documents = [Document(str(i), "text", {} if each is None else {"team": each}) for i, each in enumerate(values)]
+    return [SearchHit(each, 1 - i / 100, [ScoredPassage(0, 4, 1 - i / 100, 0)]) for i, each in enumerate(documents)]
+
+
+def ids(hits: list[SearchHit]) -> list[int]:
+    return [int(hit.document.id) for hit in hits]
+
+
+@given(values=st.lists(VALUES, max_size=12), size=st.integers(1, 3), k=st.integers(1, 12))
+def test_groups_hold_the_best_hits_of_each_value(values: list[Any], size: int, k: int) -> None:
+    keys = [f"{type(v) is bool}{v:g}" if isinstance(v, int | float) else f"text {v}" for v in values]
+    keys = [
+        key if isinstance(v, str | int | float) else f"own {i}"
+        for i, (v, key) in enumerate(zip(values, keys, strict=True))
+    ]
+    first = list(dict.fromkeys(keys))[:k]
+    expected = [i for key in first for i in [i for i, own in enumerate(keys) if own == key][:size]]
+    assert ids(Choice("team", size).of(hits_of(values), {}, k)) == expected
+
+
+@given(seed=st.integers(0, 100), n=st.integers(1, 12), k=st.integers(1, 12), diversity=st.floats(0.01, 1.0))
+def test_each_diverse_hit_is_the_best_that_is_left(seed: int, n: int, k: int, diversity: float) -> None:
+    """In plain loops: no other item left has a larger marginal relevance than the one chosen."""
+    rng = np.random.default_rng(seed)
+    relevance, vectors = rng.normal(size=n).astype(np.float32), unit_rows(rng.normal(size=(n, 3))).astype(np.float32)
+    chosen = marginally_relevant(relevance, vectors, diversity, k)
+    assert len(chosen) == len(set(chosen)) == min(k, n)
+    for place, item in enumerate(chosen):
+        before = chosen[:place]
+
+        def value(i: int, before: list[int] = before) -> float:
+            alike = max((float(sum(vectors[i] * vectors[j])) for j in before), default=0.0)
+            return float((1 - diversity) * relevance[i] - diversity * alike)
+
+        best = max(value(i) for i in range(n) if i not in before)
+        assert math.isclose(value(item), best, abs_tol=1e-5)
+
+
+def test_a_diverse_choice_leaves_out_a_twin() -> None:
+    vectors = {"0": np.array([[1.0, 0.0]]), "1": np.array([[1.0, 0.0]]), "2": np.array([[0.0, 1.0]])}
+    hits = hits_of([None, None, None])
+    assert ids(Choice(diversity=0.5).of(hits, vectors, 2)) == [0, 2]
+    assert ids(Choice(diversity=0.001).of(hits, vectors, 2)) == [0, 1]
+    assert ids(Choice(diversity=0.5).of(hits, {"0": vectors["0"]}, 3)) == [0]
+
+
+def scorer(max_tokens: int, passage_tokens: int | None = None, *, coded: bool = True) -> PassageScorer:
+    encoder = RandomEncoder("m", "s", 8)
+    encoder.max_tokens = max_tokens
+    stored: TokenStorage = "int8" if coded else "none"
+    settings = CollectionSettings("m", "s", 8, "cosine", "exact", stored, passage_tokens)
+    unused = cast("Any", None)
+    collection = cast("Any", SimpleNamespace(settings=settings))
+    return PassageScorer(unused, unused, collection, encoder, similarity("rcmd"))
+
+
+@pytest.mark.parametrize(
+    ("max_tokens", "passage_tokens", "count", "size"),
+    [
+        (256, None, 10, CHUNK),  # not divided: each part takes a query and a thread
+        (256, None, 100, 50),  # divided by the threads
+        (256, None, 1000, CHUNK_TOKENS // 256),
+        (8192, None, 1000, CHUNK),  # long texts are no reason for more and more chunks
+        (8192, 128, 1000, CHUNK_TOKENS // 128),  # of passages, their length counts
+        (64, 128, 1000, CHUNK_TOKENS // 64),
+    ],
+)
+def test_chunks_of_token_codes_are_few(max_tokens: int, passage_tokens: int | None, count: int, size: int) -> None:
+    assert scorer(max_tokens, passage_tokens)._chunk_size(count) == size
+
+
+def test_texts_are_encoded_a_few_at_a_time() -> None:
+    """A call of more tokens might be refused by the limit of a request."""
+    assert scorer(64, coded=False)._chunk_size(1000) == CHUNK

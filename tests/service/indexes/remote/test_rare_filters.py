@@ -8,7 +8,6 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-from pymilvus import MilvusClient
 
 from semblance.models.embeddings import Floats, unit_rows
 from semblance.service.filters import parse_filter
@@ -29,6 +28,8 @@ FARTHEST = np.argsort(VECTORS @ VECTORS[0])[:RARE]
 @pytest.fixture(scope="module")
 def index(milvus: str) -> Iterator[MilvusIndex]:
     """An index of a segment with a graph, in which the farthest rows from the first are rare."""
+    from pymilvus import MilvusClient
+
     index = MilvusIndex(MilvusAddress.parse(milvus), 60.0)
     index.create(TARGET)
     rare = set(FARTHEST.tolist())

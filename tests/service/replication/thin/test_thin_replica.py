@@ -135,6 +135,10 @@ async def test_filters_are_checked_where_the_index_finds_more(database: Postgres
             target = RemoteCollection.of((await a.read(lambda store: store)).collection("c"))
             assert {each.id for each in server.search(target, QUERY[None], 9, where)[0]} == {"d4", "d5", "list"}
         assert {hit.id for hit in await search(a, QUERY, 9, where)} == {"d4", "d5"}
+        _, whole = await a.current("c", None)
+        limited = limited_index(whole, Permission(conditions=(OneOf("number", (4,)),)))
+        _, [hits] = await a.search(lambda _: limited.search(QUERY[None], 9, where))
+        assert [hit.id for hit in hits] == ["d4"], "a key with a filter sees its own documents alone"
 
 
 async def test_many_stale_candidates_take_more_rounds(
@@ -419,16 +423,6 @@ async def test_a_restored_backup_replaces_what_the_index_had(
         with server_index(milvus) as index:
             await eventually_holds(lambda: index.position(former) is None)
         copy.close()
-
-
-async def test_a_key_with_a_filter_sees_its_documents_alone(database: PostgresServer, milvus: str) -> None:
-    async with thin_replica(database.url, milvus) as a:
-        await filled(a, 6)
-        _, whole = await a.current("c", None)
-        limited = limited_index(whole, Permission(conditions=(OneOf("number", (1, 2)),)))
-        _, [hits] = await a.search(lambda _: limited.search(QUERY[None], 9, parse_filter({"number": {"gte": 2}})))
-        assert [hit.id for hit in hits] == ["d2"]
-        assert (await a.search(lambda _: limited.vectors(["d1", "d3"]))).keys() == {"d1"}
 
 
 async def test_searches_continue_during_a_reembedding(database: PostgresServer, milvus: str) -> None:
