@@ -22,18 +22,15 @@ class Reply:
 
 
 def refusal(status: int, code: str, retry_after: str | None = None) -> Reply:
-    """A refusal as the service has it."""
     headers = {} if retry_after is None else {"retry-after": retry_after}
     return Reply(status, json.dumps({"code": code, "detail": f"{code}!", "status": status}).encode(), headers)
 
 
 def lines(*events: Mapping[str, Any]) -> Reply:
-    """An answer to NDJSON."""
     return Reply(body=b"".join(json.dumps(event).encode() + b"\n" for event in events))
 
 
 def stored(through_line: int, upserted: int) -> dict[str, Any]:
-    """A line of an answer to NDJSON."""
     batch = {"through_line": through_line, "upserted": upserted, "version": "a:1:b"}
     return {**batch, "truncated": [], "errors": [], "warnings": []}
 

@@ -30,7 +30,6 @@ KEY = "k" * 43
 
 @pytest.fixture(scope="module")
 def guarded() -> Iterator[str]:
-    """A service that requires a key, with one key that may only read."""
     entry = f"reader:read:{sha256(KEY.encode()).hexdigest()}"
     with running_service(models="minilm", api_keys=entry) as url:
         yield url

@@ -118,7 +118,6 @@ def test_unread_text_is_shortened(client: Client) -> None:
 
 @pytest.mark.parametrize("width", [390, 900])
 def test_the_html_fits_its_page_in_a_browser(client: Client, chromium: str, tmp_path: Path, width: int) -> None:
-    """No scripts run, and nothing is wider than the page, on a phone, too."""
     fragments = "<hr>".join(client.explain(*texts, measure="rcmd")._repr_html_() for texts in TEXTS)
     script = "const page = document.documentElement; parent.document.title = page.scrollWidth - page.clientWidth"
     inner = escape(f"<meta charset=utf-8><body style='margin:0'>{fragments}<script>{script}</script>")

@@ -154,7 +154,7 @@ async def test_a_shared_text_runs_for_the_caller_who_waits_less(worker: Worker, 
     assert set(ran(slow).values()) == {1}
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(("threads", "batch_tokens", "distinct", "most"), [(1, 4, 10, 6), (3, 10_000, 300, 200)])
 async def test_concurrent_requests_get_their_own_results_despite_failures(
     seed: int, threads: int, batch_tokens: int, distinct: int, most: int

@@ -301,19 +301,6 @@ async def test_a_small_request_is_one_batch(several: Worker) -> None:
     assert list(map(len, slow.batches)) == [LEAST_TOKENS]
 
 
-async def test_a_waiting_request_does_not_wait_for_the_slowest_batch(several: Worker) -> None:
-    """One thread hangs; all others go on."""
-    hanging, slow = SlowEncoder(), SlowEncoder()
-    first = asyncio.create_task(numbers(several, hanging, ["1"]))
-    await eventually(lambda: len(hanging.began) == 1)
-    slow.permits.release(100)
-    for i in range(20):
-        assert await numbers(several, slow, texts(3, i)) == [float(i + j) for j in range(3)]
-    assert not first.done()
-    hanging.permits.release(1)
-    assert await first == [1.0]
-
-
 async def test_a_lost_thread_ends_all_and_answers_every_caller() -> None:
     lost = threading.Event()
     worker, slow = new_worker(LARGE, on_lost=lost.set, threads=THREADS), SlowEncoder()

@@ -21,7 +21,6 @@ STEPS = st.tuples(st.sampled_from([0, 0, 0, 1, 9, 10]), st.sampled_from(["fails"
 @settings(max_examples=100)
 @given(st.lists(STEPS, min_size=10))
 def test_a_failing_server_is_called_at_most_once_a_rest(steps: list[tuple[int, CallResult]]) -> None:
-    """Replay any history of calls, and check each admission against the history."""
     clock = FakeClock()
     circuit = CircuitBreaker(FAILURES, REST_S, clock)
     in_a_row, last_call = 0, -REST_S

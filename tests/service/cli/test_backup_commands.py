@@ -50,23 +50,13 @@ def stored(home: Path) -> list[object]:
 
 
 def semblance(*arguments: str, **environment: str) -> Result:
-    """Run `semblance ARGUMENTS` in this process."""
     return CliRunner().invoke(app, arguments, env={"COLUMNS": "200", **environment})
 
 
 def semblance_on_full_disk(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run `semblance ARGUMENTS` where no file may grow beyond 128 KiB, as on a full disk."""
-    command = [
-        "sh",
-        "-c",
-        'ulimit -f 256; exec "$@"',
-        "sh",
-        sys.executable,
-        "-m",
-        "semblance.service.cli.main",
-        *arguments,
-    ]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    limited = ["sh", "-c", 'ulimit -f 256; exec "$@"', "sh", sys.executable, "-m", "semblance.service.cli.main"]
+    return subprocess.run([*limited, *arguments], capture_output=True, text=True, check=False)
 
 
 def test_a_deployment_moves_to_postgresql_and_back(home: Path, postgres: str, tmp_path: Path) -> None:

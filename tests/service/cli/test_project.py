@@ -10,22 +10,7 @@ import pytest
 from tests.support.command_line import semblance
 from tests.support.small_model import DIM, load, make_small
 
-WORDS = (
-    "cat",
-    "dog",
-    "house",
-    "tree",
-    "ship",
-    "lamp",
-    "sleeps",
-    "leaves",
-    "sings",
-    "red",
-    "old",
-    "here",
-    "now",
-    "Rome",
-)
+WORDS = ("cat", "dog", "house", "tree", "ship", "lamp", "sleeps", "leaves", "sings", "red", "old", "here", "now")
 TEXTS = [" ".join(np.random.default_rng(i).choice(WORDS, 6)) for i in range(150)]
 
 

@@ -27,7 +27,6 @@ DIM = 4
 
 
 def settings(engine: str) -> CollectionSettings:
-    """Settings of a collection with this engine."""
     return CollectionSettings("minilm", "space", DIM, "cosine", engine, "none")
 
 
@@ -83,7 +82,6 @@ def count_steps(folder: Path, at: int) -> None:
 
 
 def main(engine: str, folder: Path) -> None:
-    """Die and check, until a save survives."""
     old, new = two_states(engine)
     collection = Collection("c", Version("epoch", 2), settings(engine))
     expected = {str(content(old)): "old", str(content(new)): "new"}

@@ -38,25 +38,16 @@ DIM = 4
 
 def test_auto_chooses_flat_then_graph_then_lists() -> None:
     sizes = (0, FLAT_ROWS, FLAT_ROWS + 1, HNSW_ROWS, HNSW_ROWS + 1)
-    assert [engine_for("auto", rows) for rows in sizes] == [
-        "faiss_flat",
-        "faiss_flat",
-        "faiss_hnsw",
-        "faiss_hnsw",
-        "faiss_ivf_sq8",
-    ]
-    assert {engine_for("auto", rows) for rows in sizes} <= set(catalogue.names(ENGINES))
+    chosen = [engine_for("auto", rows) for rows in sizes]
+    assert chosen == ["faiss_flat"] * 2 + ["faiss_hnsw"] * 2 + ["faiss_ivf_sq8"]
+    assert set(chosen) <= set(catalogue.names(ENGINES))
 
 
 @given(st.integers(0, 10 * HNSW_ROWS), st.floats(0.81, 1.24))
 def test_an_engine_still_suits_after_growing_by_a_fifth(rows: int, by: float) -> None:
     assert suits(engine_for("auto", rows), "auto", rows)
     assert suits(engine_for("auto", rows), "auto", round(rows * by))
-
-
-@given(st.integers(0, 10 * HNSW_ROWS))
-def test_a_configured_engine_always_suits(rows: int) -> None:
-    assert suits("exact", "exact", rows)
+    assert suits("exact", "exact", rows), "one that was configured always does"
 
 
 def test_an_index_of_mostly_dead_rows_needs_a_rebuild() -> None:

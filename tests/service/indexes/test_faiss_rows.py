@@ -34,17 +34,9 @@ ROWS = st.sets(st.integers(0, COUNT - 1))
 
 
 @given(ROWS)
-def test_row_numbers_are_sorted(rows: set[int]) -> None:
+def test_numbers_complements_and_selectors_are_those_of_the_allowed_rows(rows: set[int]) -> None:
     assert row_numbers(BitMap(rows)).tolist() == sorted(rows)
-
-
-@given(ROWS)
-def test_the_complement_has_all_other_rows(rows: set[int]) -> None:
     assert set(complement(BitMap(rows), COUNT)) == set(range(COUNT)) - rows
-
-
-@given(ROWS)
-def test_a_selector_allows_exactly_the_allowed_rows(rows: set[int]) -> None:
     chosen = selector(BitMap(rows), COUNT)
     assert [row for row in range(COUNT) if chosen is None or chosen.is_member(row)] == sorted(rows)
     assert (chosen is None) == (len(rows) == COUNT)

@@ -87,7 +87,6 @@ def test_documents_are_counted_among_some(json: Mapping[str, Any]) -> None:
 
 @given(documents=st.dictionaries(st.text("abc", min_size=1, max_size=3), METADATA, min_size=1, max_size=20))
 def test_facets_of_few_documents_are_those_of_a_count(documents: dict[str, dict[str, Any]]) -> None:
-    """Whether they are counted by values or, where these are more, by documents."""
     index = empty("faiss_flat")
     others = {f"other {i}": {"size": 100 + i} for i in range(30)}
     index.apply([VectorChange(doc_id, 1, VECTOR, metadata) for doc_id, metadata in (documents | others).items()])

@@ -29,7 +29,6 @@ def side(query: str, text: str, parts: Doubles, special: float = 0.0, bonus: flo
 
 
 def compared(query: str, a: DocumentSide, b: DocumentSide, *terms: DifferencePart) -> DifferencePage:
-    """A page of the words of a query, and of terms."""
     parts = [*difference_parts(a.explanation, b.explanation), *terms]
     ordered = sorted(parts, key=lambda part: -abs(part.difference))
     return DifferencePage(whole(query), a, b, ordered, "rcmd", "mini", terms=bool(terms))

@@ -44,7 +44,6 @@ anything = st.lists(st.one_of(st.text(max_size=12), hostile), max_size=6).map(""
 
 
 def whole(text: str) -> ReadText:
-    """A text that the model read to its end."""
     return ReadText(text, False, 0, len(text))
 
 
@@ -59,17 +58,14 @@ def explained(a: str, b: str, contribution: Doubles | None = None, special: floa
 
 
 def words(count: int, stem: str = "w") -> str:
-    """A text of `count` different words."""
     return " ".join(f"{stem}{i}" for i in range(count))
 
 
 def texts_in(svg: str) -> list[str]:
-    """All text of the picture, without tooltips."""
     return ["".join(element.itertext()) for element in ET.fromstring(svg).iter(f"{SVG}text")]
 
 
 def printed(svg: str) -> tuple[list[Decimal], Decimal]:
-    """The numbers of the parts, and the score below them."""
     found = [(e.get("data-value"), "".join(e.itertext())) for e in ET.fromstring(svg).iter(f"{SVG}text")]
     numbers = [(kind, Decimal(text.split()[-1].replace("\u2212", "-"))) for kind, text in found if kind]
     [score] = [number for kind, number in numbers if kind == "score"]
@@ -149,19 +145,16 @@ def at_distances(distances: Doubles) -> tuple[Explanation, Caption]:
 
 
 def outlined(svg: str) -> int:
-    """The number of outlined cells."""
     return sum(rect.get("stroke-width") == "2" for rect in ET.fromstring(svg).iter(f"{SVG}rect"))
 
 
 def rows_in(page: str) -> list[list[str]]:
-    """Cells of the table of links."""
     table = page[page.index('<table class="links">') :]
     body = table[table.index("<tbody>") : table.index("</tbody>")]
     return [re.findall(r">([^<>]+)<", row) for row in body.split("<tr>")[1:]]
 
 
 def test_identical_texts_are_called_so_and_linked() -> None:
-    """A distance of 0 is the best score, and every word has its partner."""
     explanation, caption = at_distances(5.0 - 5.0 * np.eye(3))
     svg, page = render_svg(explanation, caption), render_html(explanation, caption)
     said = "Identical to the model: distance 0, the best possible"
@@ -195,7 +188,6 @@ def test_units_that_share_characters_show_each_character_once() -> None:
 
 
 def test_the_table_lists_the_thirty_strongest_links_in_order() -> None:
-    """Of 64 links the 30 largest by absolute value, the largest first."""
     parts = np.arange(1.0, 65.0).reshape(8, 8) / 1000
     page = render_html(*explained(words(8), words(8), -parts))
     numbers = re.findall(r'class="number shade[^"]*">([^<]*)<', page)
@@ -205,7 +197,6 @@ def test_the_table_lists_the_thirty_strongest_links_in_order() -> None:
 @given(st.lists(st.floats(-2, 2), min_size=4, max_size=4), st.floats(-1, 1))
 @example([0.10295, 0.0, 0.0, 0.0], 0.0)  # slightly less than 0.10295, until it is multiplied
 def test_the_printed_parts_sum_to_the_printed_score(parts: list[float], special: float) -> None:
-    """Read back from picture and page, to the last digit."""
     explanation, caption = explained("one two", "three four", np.array(parts).reshape(2, 2), special)
     drawn, score = printed(render_svg(explanation, caption))
     assert sum(drawn) == score
@@ -216,7 +207,6 @@ def test_the_printed_parts_sum_to_the_printed_score(parts: list[float], special:
 
 @pytest.mark.parametrize("size", [0.01, 2000.0])
 def test_segments_are_as_long_as_their_parts(size: float) -> None:
-    """As of `word_movers`: all parts are negative, and still end to end."""
     svg = render_svg(*explained("one two", "three four", np.array([[-3.0, 0.0], [0.0, -1.5]]) * size, -0.5 * size))
     drawn = [e for e in ET.fromstring(svg).iter(f"{SVG}rect") if e.get("data-part")]
     widths = np.array([float(each.attrib["width"]) for each in drawn])
@@ -227,7 +217,6 @@ def test_segments_are_as_long_as_their_parts(size: float) -> None:
 
 
 def test_a_bar_names_words_that_say_much() -> None:
-    """Function words and punctuation are one part, however much they contribute."""
     parts = np.array([[0.3, 0.0, 0.0], [0.0, 0.1, 0.0], [0.0, 0.0, 0.2]])
     written = texts_in(render_svg(*explained("the parcel .", "the package .", parts)))
     assert "parcel ~ package +0.1000" in written
@@ -236,7 +225,6 @@ def test_a_bar_names_words_that_say_much() -> None:
 
 
 def test_a_wrong_sum_is_not_hidden_by_rounding() -> None:
-    """Parts that do not sum to the score are printed unchanged."""
     assert rounded_parts([0.1, 0.1, 0.1], 0.5, 4) == (0.1, 0.1, 0.1)
 
 
@@ -263,7 +251,6 @@ def test_function_words_and_punctuation_share_a_row() -> None:
 
 
 def test_long_texts_have_a_matrix_of_sentences() -> None:
-    """And words on demand, in the page."""
     text = " ".join(f"Sentence number {i} has {i} other words." for i in range(9))
     explanation, caption = explained(text, "one two")
     assert [row.text for row in grid_of(explanation).rows][:2] == [
@@ -355,7 +342,6 @@ def test_a_shortened_word_has_its_full_text_as_tooltip() -> None:
 
 
 def test_a_picture_has_both_texts_and_describes_its_links() -> None:
-    """Words, similarity and signed contribution, in one sentence."""
     explanation, caption = explained("cat", "dog", np.array([[0.041]]))
     svg = render_svg(explanation, replace(caption, document="shipping-001"))
     assert {"cat", "dog", "Text a", "Text b: document shipping-001"} <= set(texts_in(svg))
@@ -366,7 +352,6 @@ def test_a_picture_has_both_texts_and_describes_its_links() -> None:
 
 @pytest.mark.parametrize(("a", "b"), [("", ""), ("", "x y"), ("x y", ""), ("x", "y")])
 def test_empty_sides_and_links_of_zero_are_drawn(a: str, b: str) -> None:
-    """No links are no error in any of the three formats, and no matches."""
     shape = (len(a.split()), len(b.split()))
     explanation, caption = explained(a, b, np.zeros(shape), special=0.0)
     svg, page = render_svg(explanation, caption), render_html(explanation, caption)
@@ -378,7 +363,6 @@ def test_empty_sides_and_links_of_zero_are_drawn(a: str, b: str) -> None:
 
 
 def size_of(png: bytes) -> tuple[int, int]:
-    """Width and height from the header."""
     width, height = struct.unpack(">II", png[16:24])
     return width, height
 
@@ -414,14 +398,12 @@ def picture_of(label: str) -> bytes:
     ],
 )
 def test_letters_of_every_supported_script_are_drawn(one: str, other: str, unassigned: str) -> None:
-    """Two letters look different, and neither looks like the box of a missing glyph."""
     assert len({picture_of(one), picture_of(other), picture_of(unassigned)}) == 3
     if len(one) == 1:
         assert size_of(picture_of(one)) == size_of(picture_of(other)) == size_of(picture_of(unassigned))
 
 
 def test_han_characters_have_the_shapes_of_the_language() -> None:
-    """The character for bone has different shapes in Japan and in China."""
     japanese, chinese = explained("骨 が", "x"), explained("骨 头", "x")
     family = {
         name: render_svg(*pair).count(f"Noto Sans CJK {name}") for name, pair in (("JP", japanese), ("SC", chinese))
@@ -433,7 +415,6 @@ def test_han_characters_have_the_shapes_of_the_language() -> None:
 
 
 def test_a_missing_font_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error names the missing font package, instead of a picture of boxes."""
     monkeypatch.setattr(fonts, "_FILES", (("no_such_fonts", "Some.ttf"),))
     fonts.font_files.cache_clear()
     with pytest.raises(RuntimeError, match=r"Some\.ttf of the Python package no_such_fonts"):
@@ -451,7 +432,6 @@ def test_colors_are_symmetric_and_numbers_on_them_legible(value: float) -> None:
 
 
 def contrast(one: str, other: str) -> float:
-    """WCAG 2 contrast ratio, computed independently."""
     brightness = []
     for color in (one, other):
         channels = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) / 255
@@ -462,7 +442,6 @@ def contrast(one: str, other: str) -> float:
 
 @given(st.integers(1, MAX_SIDE + 1), st.floats(0.6, 24), st.floats(0.6, 15))
 def test_adjacent_labels_do_not_touch(columns: int, row_em: float, column_em: float) -> None:
-    """Baselines are a line's height apart, at any rotation of the labels."""
     cell = min((INNER_WIDTH - 12.5 * row_em) / columns, 64.0)
     angle = angle_for(cell, column_em)
     across = cell * np.sin(np.radians(-angle)) if angle else cell

@@ -68,7 +68,6 @@ class Service(OneService):
 
 @contextmanager
 def permission(limits: Permission) -> Iterator[None]:
-    """Requests of the block have these limits."""
     before = current_permission()
     set_caller("test", limits)
     yield
@@ -115,7 +114,6 @@ async def answers(service: Service, where: Filter | None) -> Iterator[object]:
 
 
 async def overviews(service: Service, where: Filter | None) -> list[object]:
-    """Counts, pages, duplicates and maps of documents."""
     counted = await service.count("faq", where, {"tenant": 10, "size": 10}, None)
     found: list[object] = [counted.documents, counted.facets]
     for after, limit in (("", 100), ("", 2), ("c", 3)):
@@ -239,7 +237,6 @@ async def attempted(service: Service, kind: str, argument: Any, before: Stored) 
 
 
 async def write(service: Service, kind: str, documents: Stored) -> None:
-    """Store documents together, or as a stream."""
     listed = [Document(key, *each) for key, each in documents.items()]
     if kind == "store":
         await service.index("faq", listed)

@@ -65,7 +65,6 @@ def indexes(tmp_path: Path) -> RecordingFolder:
 
 @pytest.fixture
 def local(store: SqlDocumentStore, indexes: RecordingFolder) -> Iterator[LocalNode]:
-    """A node with an empty collection."""
     store.create("c", SETTINGS)
     local = LocalNode(store, indexes)
     yield local
@@ -259,6 +258,20 @@ async def test_a_collection_and_its_index_have_the_same_epoch(
     collection, index = await local.current("c", None)
     assert collection.version == index.version == store.collection("c").version
     local.close()
+
+
+async def test_a_snapshot_without_documents_is_loaded(
+    store: SqlDocumentStore, indexes: RecordingFolder, local: LocalNode
+) -> None:
+    put(store, "a", 1)
+    await local.refresh_indexes()
+    await local.write("c", lambda store: store.delete("c", "a"))
+    await local.save()
+    created = indexes.created
+    after = LocalNode(store, indexes)
+    await after.refresh_indexes()
+    assert indexes.created == created
+    after.close()
 
 
 async def test_an_unchanged_index_is_not_saved_again(store: SqlDocumentStore, local: LocalNode, tmp_path: Path) -> None:

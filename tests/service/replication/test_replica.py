@@ -121,7 +121,6 @@ async def replica(
 
 @asynccontextmanager
 async def first(url: str, home: Path) -> AsyncIterator[WatchedReplica]:
-    """A replica that has created the collection."""
     async with replica(url, home / "a") as made:
         await made.write("c", create)
         yield made
@@ -129,7 +128,6 @@ async def first(url: str, home: Path) -> AsyncIterator[WatchedReplica]:
 
 @asynccontextmanager
 async def pair(url: str, home: Path) -> AsyncIterator[tuple[WatchedReplica, WatchedReplica]]:
-    """Another one beside it."""
     async with first(url, home) as a, replica(url, home / "b") as b:
         yield a, b
 
@@ -411,7 +409,6 @@ async def test_a_collection_that_cannot_be_copied_does_not_affect_others(
 async def test_a_replica_with_an_unwritable_copy_does_not_keep_up(
     database: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its results grow stale, while other replicas may be current."""
     async with first(database.url, tmp_path) as a:
         await a.write("c", upsert("d", 1))
 
@@ -462,7 +459,6 @@ async def test_following_continues_after_an_unexpected_error(
 
 
 async def test_a_backlog_of_the_copy_is_reported_until_it_ends(database: PostgresServer, tmp_path: Path) -> None:
-    """A replica that cannot write its copy fast enough reports that, and its lag."""
     async with pair(database.url, tmp_path) as (a, b):
         await nearest(b, 1, await a.write("c", upsert("d", 1)))
         slow = threading.Event()

@@ -28,7 +28,6 @@ def store(tmp_path: Path) -> InterruptedStore:
 
 @pytest.fixture
 async def service(store: InterruptedStore, minilm: Transformer, tmp_path: Path) -> AsyncIterator[OneService]:
-    """The use cases on a collection of two documents."""
     async with open_search(store, minilm, tmp_path) as service:
         rewrite(store, "d", "a cat and a cat")
         rewrite(store, "e", "a dog")

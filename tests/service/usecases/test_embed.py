@@ -96,7 +96,6 @@ def equal_outcomes(one: TextEmbeddings | Sequence[Problem], other: TextEmbedding
 
 @pytest.fixture(scope="module")
 def words(tmp_path_factory: pytest.TempPathFactory) -> Encoder:
-    """A fast model."""
     file = write_glove(tmp_path_factory.mktemp("words") / "glove.txt", ["a", "two", "cat", "cats", "word", "1"])
     encoder = load(file)
     assert len(LONG.split()) > encoder.max_tokens
@@ -143,14 +142,3 @@ async def test_background_work_reads_the_cache_but_does_not_fill_it(minilm: Tran
         recorded.encoded.clear()
         await texts.embed(minilm, inputs(["a cat", "two"]), "query", "pooled", bulk=True)
         assert recorded.encoded == ["two"]
-
-
-async def test_a_bad_text_beside_cached_ones_is_located(minilm: Transformer) -> None:
-    texts, _ = embedder(MemoryCache(10**8))
-    await texts.embed(minilm, inputs(["a cat"]), "query", "pooled")
-    with pytest.raises(InvalidRequest) as refused:
-        await texts.embed(minilm, inputs(["a cat", " ", "new", " "]), "query", "pooled")
-    assert [(each.pointer, each.code) for each in refused.value.problems] == [
-        ("/input/1", "empty_text"),
-        ("/input/3", "empty_text"),
-    ]

@@ -81,7 +81,6 @@ def engine(tmp_path: Path) -> Engine:
 
 @pytest.fixture
 async def at(engine: Engine, tmp_path: Path) -> AsyncIterator[Process]:
-    """A process with an empty collection of the old model."""
     async with process(engine, tmp_path) as at:
         at.store.create("c", settings_for(OLD))
         yield at
@@ -93,7 +92,6 @@ def small_step(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def rows(engine: Engine, table: Table) -> dict[tuple[str, str], bytes]:
-    """Rows of collection "c", by document and space."""
     content = table.c.vector if table is vectors else table.c.codes
     with engine.connect() as connection:
         found = connection.execute(select(table.c.id, table.c.space, content).where(table.c.collection == "c"))
@@ -398,7 +396,6 @@ async def test_a_process_without_the_next_model_refuses_writes_and_steps(engine:
 
 
 async def test_a_reembedding_rescues_a_collection_without_its_model(engine: Engine, tmp_path: Path) -> None:
-    """Also by another version of it, under the same name."""
     async with process(engine, tmp_path) as at:
         at.store.create("c", settings_for(OLD))
         await at.put(("1", "cat"))

@@ -66,7 +66,6 @@ def store(tmp_path: Path) -> InterruptedStore:
 async def open_search(
     store: SqlDocumentStore, encoder: Transformer, folder: Path, tokens: TokenStorage = "none"
 ) -> AsyncIterator[OneService]:
-    """The use cases on a store with an empty collection "c"."""
     store.create("c", settings(encoder, tokens))
     async with running(OneService(store, folder, encoder)) as service:
         yield service
@@ -171,7 +170,6 @@ async def test_a_search_never_mixes_two_epochs_of_a_collection(
 
 
 def random_tokens(seed: int, count: int, dim: int) -> TokenEmbeddings:
-    """Random tokens of a seed."""
     vectors = np.random.default_rng(seed).normal(size=(count, dim)).astype(np.float32)
     return TokenEmbeddings(vectors, np.ones(count, np.float32))
 

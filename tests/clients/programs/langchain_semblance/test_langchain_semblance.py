@@ -25,7 +25,6 @@ README = Path(__file__).parents[4] / "clients" / "langchain" / "README.md"
 
 @pytest.fixture
 def store() -> Iterator[SemblanceVectorStore]:
-    """A store over a new collection."""
     CLIENT.create_collection("langchain")
     yield SemblanceVectorStore(CLIENT, "langchain")
     CLIENT.delete_collection("langchain")
@@ -43,7 +42,6 @@ class TestVectorStore(VectorStoreIntegrationTests):  # type: ignore[misc]  # myp
 
     @pytest.fixture
     def vectorstore(self, store: SemblanceVectorStore) -> VectorStore:
-        """An empty store."""
         return store
 
 
@@ -52,23 +50,19 @@ class TestRetriever(RetrieversIntegrationTests):  # type: ignore[misc]  # likewi
 
     @pytest.fixture(autouse=True)
     def documents(self, filled: SemblanceVectorStore) -> None:
-        """Documents to find."""
         assert filled.collection == "langchain"
 
     @property
     def retriever_constructor(self) -> type[BaseRetriever]:
-        """The retriever."""
         kind: type[BaseRetriever] = SemblanceRetriever
         return kind
 
     @property
     def retriever_constructor_params(self) -> dict[str, Any]:
-        """Its arguments."""
         return {"client": CLIENT, "collection": "langchain"}
 
     @property
     def retriever_query_example(self) -> str:
-        """A query."""
         return QUERY
 
 
