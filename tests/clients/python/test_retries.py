@@ -29,6 +29,10 @@ def write(client: Client) -> object:
     return client.add_documents([{"id": "1", "text": "a"}]).upserted
 
 
+def upload(client: Client) -> object:
+    return client.upload([{"id": "1", "text": "a"}], retry_for_s=60)
+
+
 def delete(client: Client) -> object:
     return client.delete_document("1")
 
@@ -137,7 +141,7 @@ def test_attempts_and_their_total_time_are_bounded(
     assert f"{failed.value.retry_after_s or 0:g}" == reply.headers.get("retry-after", "0")
 
 
-@pytest.mark.parametrize("call", [read, write])
+@pytest.mark.parametrize("call", [read, write, upload])
 def test_an_address_without_a_service_is_tried_again(
     connect: Connect, pauses: list[float], call: Callable[[Client], object]
 ) -> None:

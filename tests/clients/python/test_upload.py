@@ -14,17 +14,15 @@ from semblance_client import (
     Client,
     Document,
     NotFound,
-    Retries,
     SemblanceError,
     StoredBatch,
     Unavailable,
     UnexpectedAnswer,
-    Unreachable,
 )
 
 from tests.clients.python.conftest import Connect
 from tests.clients.python.scripted_server import Reply, ScriptedServer, lines, refusal, stored
-from tests.support.running_service import reserved_port, running_process
+from tests.support.running_service import running_process
 
 DONE = {"done": True, "upserted": 0, "failed": 0, "version": None}
 FAILED = {"done": False, "error": "store_unavailable", "detail": "away", "through_line": 2}
@@ -126,16 +124,6 @@ def test_an_upload_without_progress_fails_in_time(
     with pytest.raises(Unavailable):
         connect(server.url).upload(documents(5), retry_for_s=1.5)
     assert (len(server.arrivals), pauses) == (2, [1])
-
-
-@pytest.mark.parametrize("retry_for_s", [0, 60])
-def test_an_address_without_a_service_fails_as_other_calls_do(
-    connect: Connect, pauses: list[float], retry_for_s: float
-) -> None:
-    client = connect(f"http://127.0.0.1:{reserved_port()}", retries=Retries(attempts=2))
-    with pytest.raises(Unreachable, match="is the service running there"):
-        client.upload(documents(5), retry_for_s=retry_for_s)
-    assert pauses == [0.5]
 
 
 @pytest.mark.parametrize(

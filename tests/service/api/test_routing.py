@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
+from functools import cache
 
 import httpx2
 import pytest
@@ -40,6 +41,7 @@ BODIES = [
 ]
 
 
+@cache
 def app(route_class: type[APIRoute]) -> FastAPI:
     router = APIRouter(route_class=route_class)
 

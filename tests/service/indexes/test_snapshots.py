@@ -222,6 +222,7 @@ def test_a_failed_save_keeps_the_previous_snapshot(saved: Path, engine: str, mon
     assert len(list(saved.iterdir())) == 4
 
 
+@ONE_ENGINE
 def test_a_copy_equals_the_newest_snapshot_also_during_a_save(
     engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

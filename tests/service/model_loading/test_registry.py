@@ -253,7 +253,8 @@ async def test_aliases_name_models_and_measures() -> None:
         assert served.resolve(name) == (model, measure)
     with pytest.raises(UnknownModel, match="minilm, other, rerank"):
         await served.get("minilm@rcmd")
-    assert [await served.get(name) for name in ("BAAI/bge-m3", "other", None)] == ["other", "other", "minilm"]
+    found: list[Any] = [await served.get(name) for name in ("BAAI/bge-m3", "other", None)]
+    assert found == ["other", "other", "minilm"]
     assert sorted(loaded) == ["minilm", "other"]
 
 

@@ -290,7 +290,7 @@ def test_the_title_says_what_words_make_of_the_score(
     best: float, special: float, probable: float | None, title: str
 ) -> None:
     explanation, caption = explained("cat", "dog", np.array([[0.61]]), special)
-    known = replace(caption, best=best, probable=probable and Probable(0.83, probable, "mine"))
+    known = replace(caption, best=best, probable=Probable(0.83, probable, "mine") if probable else None)
     assert headline(explanation, known) == title
     assert f"<h1>{title}</h1>" in render_html(explanation, known)
     assert ("in 83 of 100 cases, judging by mine" in subtitle(explanation, known)) == bool(probable)

@@ -51,6 +51,10 @@ WORDS = ("cat", "dog", "tax", "law", "moon", "tea", "rain", "zzz")
 class Process(OneService):
     """A service with a collection "c"."""
 
+    @property
+    def engine(self) -> Engine:
+        return self.store._database.engine
+
     async def put(self, *documents: tuple[str, str]) -> None:
         await self.index("c", [Document(doc_id, text, {}) for doc_id, text in documents])
 
@@ -185,6 +189,10 @@ class History:
 
     async def drop(self, _: int) -> None:
         await self.at.reembedder.drop("c")
+        version = self.at.store.collection("c").version
+        await self.at.reembedder.drop("c")
+        assert self.at.store.collection("c").version == version, "there was no re-embedding left to drop"
+        require_embedded(self.at.engine, self.texts, self.serves)
 
     async def require_current(self) -> None:
         """A search finds all documents, by the serving model."""
@@ -309,22 +317,6 @@ async def test_the_present_model_serves_until_the_switch(at: Process) -> None:
     _, index = await at.local.current("c", version)
     assert index.version == version
     assert index.vectors(["1"])["1"].shape == (1, 6)
-
-
-async def test_a_dropped_reembedding_leaves_no_embeddings(at: Process, engine: Engine) -> None:
-    await at.put(*((str(i), f"{word} {i}") for i, word in enumerate(WORDS)))
-    await at.reembedder.begin("c", "other")
-    await at.reembedder.step("c")
-    await at.put(("late", "tea"))
-    assert {space for _, space in rows(engine, vectors)} == {"space-a", "space-c"}
-    await at.reembedder.drop("c")
-    version = at.store.collection("c").version
-    await at.reembedder.drop("c")
-    assert at.store.collection("c").version == version, "there was no re-embedding left to drop"
-    texts = {str(i): f"{word} {i}" for i, word in enumerate(WORDS)} | {"late": "tea"}
-    require_embedded(engine, texts, OLD)
-    await at.put(("later", "rain"))
-    require_embedded(engine, texts | {"later": "rain"}, OLD)
 
 
 async def test_beginning_is_idempotent_and_refuses_another_model(at: Process) -> None:
