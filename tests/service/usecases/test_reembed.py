@@ -348,7 +348,7 @@ async def test_documents_longer_than_a_text_become_one_passage(engine: Engine, t
         assert rows(engine, vectors)["long", "space-a"] == OLD.vector(long[:1000]).astype("<f4").tobytes()
 
 
-async def test_a_step_overtaken_by_a_reembedding_or_a_change_goes_on(at: Process, engine: Engine) -> None:
+async def test_a_step_overtaken_by_another_write_goes_on(at: Process, engine: Engine) -> None:
     await at.put(("1", "cat"), ("2", "dog"))
     await at.reembedder.begin("c", "new")
 
