@@ -214,8 +214,8 @@ async def test_a_snapshot_of_a_lost_history_is_never_used(
     shutil.copy(backup, file)
 
     store = SqlDocumentStore(sqlite_engine(file))
+    restored = LocalNode(store, indexes)
     if written == 15:  # while a process serves, without a snapshot at its end
-        restored = LocalNode(store, indexes)
         await restored.refresh_indexes()
     for number in range(written):
         put(store, f"new {number}", 100 + number)
@@ -226,6 +226,7 @@ async def test_a_snapshot_of_a_lost_history_is_never_used(
     assert {hit.id for hit in hits} == {*map(str, range(restored_at)), *(f"new {i}" for i in range(written))}
     with pytest.raises(VersionMismatch, match=str(lost)):
         await after.current("c", lost)
+    await asyncio.to_thread(restored.close)
     await asyncio.to_thread(after.close)
 
 
