@@ -1,10 +1,13 @@
-"""Small files in the layouts of benchmarks."""
+"""Small files in the layouts of benchmarks, and the figures of a task."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
+from semblance.models.evaluation.evaluation import interval_of
+from semblance.models.evaluation.results import TaskMetrics
+from semblance.models.evaluation.statistics.bootstrap import Resampling
 from semblance.models.evaluation.tasks import ChunkLink
 from tests.support.text_files import write_json, write_table
 
@@ -40,6 +43,14 @@ JUDGED: Sequence[Sequence[object]] = [
     ("q1", "d9", 1),
     ("q2", "d3", 0),
 ]
+
+
+FEW = Resampling(draws=50)
+
+
+def values(metrics: TaskMetrics) -> dict[str, float]:
+    """The estimate of each metric."""
+    return {metric.name: interval_of(metric, FEW).estimate for metric in metrics.metrics}
 
 
 def write_collection(folder: Path) -> Path:

@@ -74,6 +74,7 @@ def test_differences_compare_the_same_measure_of_two_models() -> None:
     alone = {(each.set, each.measure): each for each in worse.outcomes}
     assert {name for name, _ in alone} == {*STS_SETS, STS_AVERAGE}
     values: dict[str, list[float]] = {"cosine": [], "rcmd": []}
+    figures: dict[str, list[float]] = {"cosine": [], "rcmd": []}
     for outcome in better.outcomes:
         against, other = found_against(outcome), alone[outcome.set, outcome.measure]
         assert against.baseline == "rival"
@@ -83,9 +84,11 @@ def test_differences_compare_the_same_measure_of_two_models() -> None:
         assert against.significant == (against.low > 0)
         if outcome.set == STS_AVERAGE:
             assert against.value == pytest.approx(np.mean(values[outcome.measure]), abs=1e-12)
-            assert against.significant
+            assert outcome.figures[0].value == pytest.approx(np.mean(figures[outcome.measure]), abs=1e-12)
+            assert (outcome.n, against.significant) == (N * len(STS_SETS), True)
             continue
         values[outcome.measure].append(against.value)
+        figures[outcome.measure].append(outcome.figures[0].value)
         [(name, further)] = outcome.further_against.items()
         assert name == "pearson"
         difference = outcome.figure("pearson").value - other.figure("pearson").value
@@ -108,33 +111,37 @@ def test_differences_have_their_own_table() -> None:
     assert "*" in table.rows[0][2]
 
 
-def outcome(name: str, measure: str, difference: float | None, kind: str = "graded pairs") -> MeasureOutcome:
+def outcome(name: str, measure: str, difference: float | None, kind: str) -> MeasureOutcome:
     against = None if difference is None else Difference("rival", difference, difference, difference, True)
     return MeasureOutcome(name, kind, 1, measure, (Figure("spearman", 0.5, 0.4, 0.6),), against=against)
 
 
-def test_the_worst_difference_of_any_measure_comes_first() -> None:
-    outcomes = [
-        outcome("cisi", "cosine", 0.2),
-        outcome("cisi", "rcmd", 0.3),
-        outcome("pit_dev", "cosine", 0.9),
-        outcome("pit_dev", "rcmd", -0.1),
-        outcome("argkp_dev", "cosine", -0.05),
-        outcome("stsb", "cosine", -1.0),
-    ]
-    assert panel_order(outcomes) == ["pit_dev", "argkp_dev", "cisi"]
+# set, kind, and the differences of cosine and rcmd to those of the other model
+TO_A_MODEL = (
+    ("cisi", "retrieval", 0.2, 0.3),
+    ("pit_dev", "graded pairs", 0.9, -0.1),
+    ("argkp_dev", "labelled pairs", -0.05, 0.0),
+    ("stsb", "graded pairs", -1.0, 0.0),
+)
+TO_A_MEASURE = (
+    ("qqp_dev_panel", "labelled pairs", None, -0.3),
+    ("cisi", "retrieval", None, -0.9),
+    ("argkp_dev", "labelled pairs", None, 0.0),
+    ("pit_dev", "graded pairs", None, 0.0),
+)
 
 
-def test_without_another_model_kinds_and_names_order_the_panel() -> None:
-    outcomes = [
-        outcome("qqp_dev_panel", "cosine", None, "labelled pairs"),
-        outcome("qqp_dev_panel", "rcmd", -0.3, "labelled pairs"),
-        outcome("cisi", "cosine", None, "retrieval"),
-        outcome("cisi", "rcmd", -0.9, "retrieval"),
-        outcome("argkp_dev", "cosine", None, "labelled pairs"),
-        outcome("pit_dev", "cosine", None),
+@pytest.mark.parametrize(
+    ("sets", "order"),
+    [(TO_A_MODEL, ["pit_dev", "argkp_dev", "cisi"]), (TO_A_MEASURE, ["pit_dev", "argkp_dev", "qqp_dev_panel", "cisi"])],
+)
+def test_the_worst_difference_or_else_kind_and_name_come_first(
+    sets: Sequence[tuple[str, str, float | None, float]], order: Sequence[str]
+) -> None:
+    differences = [
+        (name, kind, *each) for name, kind, *both in sets for each in zip(("cosine", "rcmd"), both, strict=True)
     ]
-    assert panel_order(outcomes) == ["pit_dev", "argkp_dev", "qqp_dev_panel", "cisi"]
+    assert panel_order([outcome(name, measure, value, kind) for name, kind, measure, value in differences]) == order
 
 
 def test_the_panel_ends_with_the_mean_of_its_sets(tmp_path: Path) -> None:
@@ -163,10 +170,11 @@ def test_the_panel_ends_with_the_mean_of_its_sets(tmp_path: Path) -> None:
     assert f"| {found.panel[0]} | 60 | spearman |" in write_report(found, tmp_path).read_text("utf-8")
 
 
-def test_a_part_of_the_panel_has_no_mean() -> None:
-    found = compared(0.3, 1.5, *PANEL[1:])
+@pytest.mark.parametrize("sets", [PANEL, STS_SETS])
+def test_a_part_of_several_sets_has_no_mean(sets: Sequence[str]) -> None:
+    found = compared(0.3, 1.5, *sets[1:])
     assert found.panel == []
-    assert {each.set for each in found.outcomes} == set(PANEL[1:])
+    assert {each.set for each in found.outcomes} == set(sets[1:])
 
 
 def test_the_panel_of_one_model_compares_measures() -> None:

@@ -18,7 +18,6 @@ from semblance.models.adaptation.adapted_model import AdaptedEncoder
 from semblance.models.catalogue import similarity
 from semblance.models.embeddings import TokenEmbeddings
 from semblance.models.encoders.word_vectors import VectorTable, WordVectors
-from semblance.models.errors import UnknownName
 from semblance.models.evaluation.reproductions import Claim, Statement, Verdict, claims, count_verdicts, papers
 from semblance.models.evaluation.reproductions.dynamax import (
     averaged_jaccard,
@@ -165,11 +164,6 @@ def test_bibliography_entries_are_closed() -> None:
     assert [entry.partition("\n")[0] for entry in entries if not entry.rstrip().endswith("\n}")] == []
 
 
-def test_unknown_paper_lists_the_known_ones() -> None:
-    with pytest.raises(UnknownName, match=r"there is no 'nosuch' among the papers: choose one of .*dynamax"):
-        list(claims("nosuch", SmallContext()))
-
-
 def test_jaccard_of_averages_and_of_sums_equals_the_worked_example() -> None:
     assert averaged_jaccard(X, Y) == pytest.approx(GOLDEN["averaged_jaccard"], abs=TOLERANCE)
     sums = (side.vectors.sum(axis=0) for side in (X, Y))
@@ -181,12 +175,6 @@ def test_normalized_word_vectors_equal_the_worked_example() -> None:
     x, y = (normalized(replace(side, pooled_vector=np.ones(3, np.float32))) for side in (X, Y))
     assert similarity("dynamax_jaccard").score(x, y) == pytest.approx(GOLDEN["of_unit_vectors"], abs=TOLERANCE)
     assert x.pooled() == pytest.approx(np.array([1 / 8**0.5, 1 / 5**0.5, -1 / 8**0.5 + 1 / 20**0.5]), abs=1e-6)
-
-
-def test_average_cosine_with_sif_weights_equals_the_worked_example() -> None:
-    weights = (np.array(GOLDEN[f"sif_weights_{name}"], np.float32) for name in "xy")
-    x, y = (embeddings_of(side.vectors, weights=each) for side, each in zip((X, Y), weights, strict=True))
-    assert similarity("cosine").score(x, y) == pytest.approx(GOLDEN["average_cosine_with_sif_weights"], abs=TOLERANCE)
 
 
 def test_repeated_sentences_count_repeatedly_in_the_common_component() -> None:

@@ -66,6 +66,7 @@ FIGURES: dict[str, Callable[[], ArrayLike]] = {
     "x_with_its_second_token_repeated": lambda: similarity("dynamax_jaccard").score(with_row(U, DYNAMAX["x"][1]), V),
     "of_unit_vectors": lambda: similarity("dynamax_jaccard").score(of_unit_length(U), of_unit_length(V)),
     "with_sif_weights": lambda: similarity("dynamax_jaccard").score(weighted("x", U), weighted("y", V)),
+    "average_cosine_with_sif_weights": lambda: similarity("cosine").score(weighted("x", U), weighted("y", V)),
     "soft_cardinality": soft_cardinality_of_the_union,
 }
 

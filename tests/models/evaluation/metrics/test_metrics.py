@@ -14,11 +14,10 @@ from sklearn.metrics import average_precision_score, ndcg_score, roc_auc_score
 
 from semblance.models.catalogue import similarity
 from semblance.models.embeddings import Doubles, TokenEmbeddings, unit_rows
-from semblance.models.evaluation.evaluation import SEARCH_SETS, STS_SETS, evaluate, interval_of
+from semblance.models.evaluation.evaluation import SEARCH_SETS, evaluate, interval_of
 from semblance.models.evaluation.metrics import compute_metrics
 from semblance.models.evaluation.results import TaskMetrics
 from semblance.models.evaluation.scorer import LocalScorer, Scorer
-from semblance.models.evaluation.statistics.bootstrap import Resampling
 from semblance.models.evaluation.tasks import (
     ChunkAlignment,
     ChunkedPair,
@@ -31,10 +30,10 @@ from semblance.models.evaluation.tasks import (
     Task,
     Triplets,
 )
+from tests.models.evaluation.samples import FEW, values
 from tests.support.no_progress import no_progress
 from tests.support.small_model import load, make_small
 
-FEW = Resampling(draws=50)
 RNG = np.random.default_rng(6)
 
 
@@ -64,10 +63,6 @@ def drawn(*scores: float) -> Scorer:
 def metrics_of(task: Task, scores: Iterable[float] = ()) -> TaskMetrics:
     """Metrics of a measure with these scores."""
     return compute_metrics(task, drawn(*scores), ["cosine"])["cosine"]
-
-
-def values(metrics: TaskMetrics) -> dict[str, float]:
-    return {metric.name: interval_of(metric, FEW).estimate for metric in metrics.metrics}
 
 
 def graded(n: int, parts: Sequence[str], groups: Sequence[str] | None = None) -> tuple[GradedPairs, Doubles]:
@@ -159,21 +154,6 @@ def test_retrieval_by_hand() -> None:
     assert found["recall@10"] == pytest.approx(0.75)
     assert found["recall@100"] == 1.0
     assert found["mrr"] == pytest.approx(0.75)
-
-
-def test_sts_average_is_the_mean_of_all_seven_sets() -> None:
-    tasks = {name: graded(25, [""] * 25)[0] for name in STS_SETS}
-    scorer = drawn(*RNG.normal(size=25))
-    *of_sets, cosine, rcmd = evaluate(tasks, scorer, ["cosine", "rcmd"], FEW, baseline="cosine").outcomes
-    assert [(each.set, each.measure) for each in (cosine, rcmd)] == [("sts_avg", "cosine"), ("sts_avg", "rcmd")]
-    mean = np.mean([each.figures[0].value for each in of_sets if each.measure == "rcmd"])
-    assert rcmd.figures[0].value == pytest.approx(mean)
-    assert rcmd.n == 175
-    against = rcmd.against
-    assert against is not None
-    assert (against.value, against.low, against.high, against.significant) == (0.0, 0.0, 0.0, False)
-    six = dict(list(tasks.items())[1:])
-    assert [each.set for each in evaluate(six, scorer, ["cosine"], FEW).outcomes] == list(six)
 
 
 def test_search_average_is_the_mean_of_all_five_collections() -> None:

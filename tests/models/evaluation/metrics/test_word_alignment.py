@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semblance.models.evaluation.datasets import data_set
-from semblance.models.evaluation.evaluation import evaluate, interval_of
+from semblance.models.evaluation.evaluation import evaluate
 from semblance.models.evaluation.metrics import compute_metrics
 from semblance.models.evaluation.metrics.word_alignment import (
     LinkCounts,
@@ -27,16 +27,14 @@ from semblance.models.evaluation.metrics.word_alignment import (
     recall,
     word_links,
 )
-from semblance.models.evaluation.results import TaskMetrics
 from semblance.models.evaluation.scorer import LocalScorer, Scorer
-from semblance.models.evaluation.statistics.bootstrap import Resampling
 from semblance.models.evaluation.tasks import WordAlignedPair, WordAlignment
 from semblance.models.explanation import Link, LinkList
 from semblance.models.text import Granularity, Unit
+from tests.models.evaluation.samples import FEW, values
 from tests.support.no_progress import no_progress
 from tests.support.small_model import load
 
-FEW = Resampling(draws=50)
 Matrix: TypeAlias = Sequence[Sequence[float]]
 
 
@@ -75,10 +73,6 @@ def units(text: str) -> tuple[Unit, ...]:
 
 def pair_of(left: str, right: str, sure: set[tuple[int, int]], possible: set[tuple[int, int]]) -> WordAlignedPair:
     return WordAlignedPair("1", tuple(left.split()), tuple(right.split()), frozenset(sure), frozenset(possible))
-
-
-def values(metrics: TaskMetrics) -> dict[str, float]:
-    return {metric.name: interval_of(metric, FEW).estimate for metric in metrics.metrics}
 
 
 # ---- links

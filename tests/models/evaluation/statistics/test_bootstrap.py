@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +23,9 @@ from tests.support.project import GOLDEN_FILES
 GOLDEN = json.loads((GOLDEN_FILES / "dynamax_bootstrap.json").read_text())
 TOLERANCE = GOLDEN["tolerance"]
 GOLD, SYSTEM, BASELINE = (np.array(GOLDEN[name], np.float64) for name in ("gold", "system", "baseline"))
+
+
+SAME = Resampling(draws=100)
 
 
 def mean_of(values: Doubles) -> Statistic:
@@ -63,46 +69,41 @@ def test_draws_do_not_depend_on_the_block_size(monkeypatch: pytest.MonkeyPatch) 
     assert bca(lambda counts: counts @ values, 60, Resampling(draws=150, seed=7)).draws.tolist() == one_by_one
 
 
-def test_interval_of_a_mean_agrees_with_scipy() -> None:
-    """Both with 20,000 independent draws: ends differ by a few hundredths of the width."""
-    values = np.random.default_rng(3).exponential(size=60)
-    ours = bca(mean_of(values), 60, Resampling(draws=20_000))
-    theirs = bootstrap((values,), np.mean, n_resamples=20_000, method="BCa", rng=np.random.default_rng(4))
-    _ends_agree(ours, theirs.confidence_interval)
+def correlation(left: Doubles, right: Doubles, axis: int) -> Doubles:
+    return np.asarray(pearsonr(left, right, axis=axis)[0])
 
 
-def test_interval_of_a_correlation_agrees_with_scipy() -> None:
-    rng = np.random.default_rng(5)
-    x = rng.normal(size=40)
-    y = x + rng.normal(size=40)
-    ours = bca(partial(pearson, x, y), 40, Resampling(draws=10_000))
-
-    def correlation(left: Doubles, right: Doubles, axis: int) -> Doubles:
-        return np.asarray(pearsonr(left, right, axis=axis)[0])
-
-    generator = np.random.default_rng(6)
-    theirs = bootstrap((x, y), correlation, paired=True, n_resamples=10_000, method="BCa", rng=generator)
-    _ends_agree(ours, theirs.confidence_interval)
+def mean_of_means(left: Doubles, right: Doubles, axis: int) -> Doubles:
+    return np.asarray(left.mean(axis=axis) + right.mean(axis=axis)) / 2
 
 
-def test_mean_over_sets_agrees_with_scipy() -> None:
-    """Also for two equal sets resampled with one seed: their draws must be independent."""
-    rng = np.random.default_rng(8)
-    few = rng.exponential(size=25)
-
-    def mean(left: Doubles, right: Doubles, axis: int) -> Doubles:
-        return np.asarray(left.mean(axis=axis) + right.mean(axis=axis)) / 2
-
-    for many in (rng.normal(size=70), few.copy()):
-        ours = bca_mean([bca(mean_of(each), len(each), Resampling(draws=20_000)) for each in (few, many)])
-        theirs = bootstrap((few, many), mean, n_resamples=20_000, method="BCa", rng=np.random.default_rng(9))
-        assert ours.estimate == pytest.approx((few.mean() + many.mean()) / 2, abs=1e-12)
-        _ends_agree(ours, theirs.confidence_interval)
+def interval_of(statistic: Callable[..., Doubles], *samples: Doubles) -> Interval:
+    if statistic is correlation:
+        return bca(partial(pearson, *samples), len(samples[0]), MANY)
+    return bca_mean([bca(mean_of(each), len(each), MANY) for each in samples])
 
 
-def _ends_agree(ours: Interval, theirs: tuple[float, float]) -> None:
-    width = ours.high - ours.low
-    assert (ours.low, ours.high) == pytest.approx(tuple(theirs), abs=0.04 * width)
+MANY = Resampling(draws=20_000)
+DRAWN = np.random.default_rng(8)
+FEW, MORE, X = DRAWN.exponential(size=25), DRAWN.normal(size=70), DRAWN.normal(size=40)
+
+
+@pytest.mark.parametrize(
+    ("statistic", "samples"),
+    [
+        (mean_of_means, (FEW, MORE)),
+        (mean_of_means, (FEW, FEW.copy())),  # resampled with one seed, but independently
+        (correlation, (X, X + DRAWN.normal(size=40))),
+    ],
+)
+def test_intervals_agree_with_scipy(statistic: Callable[..., Doubles], samples: tuple[Doubles, ...]) -> None:
+    """Both with many independent draws: ends differ by a few hundredths of the width."""
+    ours = interval_of(statistic, *samples)
+    theirs = bootstrap(
+        samples, statistic, paired=statistic is correlation, n_resamples=20_000, rng=np.random.default_rng(9)
+    ).confidence_interval
+    assert ours.estimate == pytest.approx(statistic(*samples, axis=0), abs=1e-12)
+    assert (ours.low, ours.high) == pytest.approx(tuple(theirs), abs=0.04 * (ours.high - ours.low))
 
 
 def test_acceleration_of_a_mean_has_its_closed_form() -> None:
@@ -148,12 +149,19 @@ def test_interval_ends_are_ordered_finite_draws(values: list[float], draws: int,
     assert np.isfinite([found.estimate, found.z0, found.acceleration]).all()
 
 
-def test_percentile_interval_without_bias_and_acceleration() -> None:
-    """Half of the draws lie below the figure, and leaving out an item changes nothing."""
-    values = iter([np.zeros(1), np.array([-3.0, -2.0, -1.0, 1.0, 2.0, 3.0] * 50), np.zeros(2)])
-    found = bca(lambda _: next(values), 2, Resampling(draws=300))
-    assert (found.z0, found.acceleration) == (0.0, 0.0)
-    assert (found.low, found.high) == percentile(found) == (-3.0, 3.0)
+@pytest.mark.parametrize(
+    ("estimate", "draws", "left_out", "ends"),
+    [
+        (0.0, [-3.0, -2.0, -1.0, 1.0, 2.0, 3.0] * 50, [0.0, 0.0], (-3.0, 3.0)),  # no bias, no acceleration
+        (1000.0, list(range(100)), [0.0, 1.0], (2.0, 97.0)),  # beyond all draws
+    ],
+)
+def test_other_figures_have_the_percentile_interval(
+    estimate: float, draws: list[float], left_out: list[float], ends: tuple[float, float]
+) -> None:
+    values = iter([np.array([estimate]), np.array(draws, np.float64), np.array(left_out)])
+    found = bca(lambda _: next(values), 2, Resampling(draws=len(draws)))
+    assert (found.low, found.high) == percentile(found) == ends
 
 
 @pytest.mark.parametrize("n", [1, 2, 30])
@@ -173,25 +181,16 @@ def test_difference_uses_the_same_resamples() -> None:
     assert (ours.estimate, ours.low, ours.high) == pytest.approx((directly.estimate, directly.low, directly.high))
 
 
-SAME = Resampling(draws=100)
-OTHER = (Resampling(draws=99), Resampling(draws=100, seed=2), Resampling(draws=100, level=0.9))
-
-
-@pytest.mark.parametrize("resampling", OTHER)
-def test_intervals_of_different_resamples_are_not_combined(resampling: Resampling) -> None:
-    one, other = (bca(mean_of(SYSTEM), 12, each) for each in (SAME, resampling))
-    with pytest.raises(ValueError, match="the same resamples"):
-        difference(one, other)
-    with pytest.raises(ValueError, match="same resampling settings"):
-        bca_mean([one, other])
-
-
-def test_intervals_of_different_or_no_items_are_not_combined() -> None:
-    one, other = (bca(mean_of(SYSTEM[:n]), n, SAME) for n in (12, 11))
-    with pytest.raises(ValueError, match="the same resamples"):
-        difference(one, other)
-    with pytest.raises(ValueError, match="needs intervals"):
-        bca_mean([])
+@pytest.mark.parametrize("changes", [{"draws": 99}, {"seed": 2}, {"level": 0.9}])
+def test_intervals_of_different_resamples_or_items_are_not_combined(changes: dict[str, Any]) -> None:
+    one = bca(mean_of(SYSTEM), 12, SAME)
+    other, fewer = bca(mean_of(SYSTEM), 12, replace(SAME, **changes)), bca(mean_of(SYSTEM[:11]), 11, SAME)
+    for different in (other, fewer):
+        with pytest.raises(ValueError, match="the same resamples"):
+            difference(one, different)
+    for intervals, message in (([one, other], "same resampling settings"), ([], "needs intervals")):
+        with pytest.raises(ValueError, match=message):
+            bca_mean(intervals)
 
 
 def test_weighted_mean_over_sets_uses_the_shares() -> None:
@@ -199,12 +198,6 @@ def test_weighted_mean_over_sets_uses_the_shares() -> None:
     mean = bca_mean([one, other], shares=[0.75, 0.25])
     assert mean.estimate == pytest.approx(0.75 * SYSTEM.mean() + 0.25 * BASELINE.mean(), abs=1e-12)
     assert bca_mean([one, other], shares=[1.0, 0.0]).low == pytest.approx(one.low, abs=1e-12)
-
-
-def test_estimate_beyond_all_draws_gives_the_percentile_interval() -> None:
-    values = iter([np.full(1, 1000.0), np.arange(100.0), np.array([0.0, 1.0])])
-    found = bca(lambda _: next(values), 2, Resampling(draws=100))
-    assert (found.low, found.high) == percentile(found) == (2.0, 97.0)
 
 
 @pytest.mark.parametrize(("n", "draws", "level"), [(0, 10, 0.95), (5, 0, 0.95), (5, 10, 1.0), (5, 10, 0.0)])
