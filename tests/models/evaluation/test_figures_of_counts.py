@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,8 +19,6 @@ from semblance.models.embeddings import Doubles
 from semblance.models.evaluation.statistics.correlation import pearson, spearman
 from semblance.models.evaluation.thresholds import pr_auc, roc_auc, threshold_curve
 from semblance.models.text import Booleans
-
-Sample = tuple[Doubles, Doubles]
 
 GRADES = st.one_of(st.sampled_from([0.0, 0.5, 1.0, 2.0]), st.floats(-1e6, 1e6, width=32))
 SCORES = st.sampled_from([-1.0, 0.1, 0.2, 0.5, 0.9, np.inf])
@@ -47,9 +46,7 @@ def of_labels(oracle: Callable[[Booleans, Doubles], float], least: int, otherwis
 
 
 # figure -> what both sides are drawn from, the oracle and its tolerance
-FIGURES: Mapping[
-    Callable[..., Doubles], tuple[st.SearchStrategy[object], st.SearchStrategy[object], Callable[..., float], float]
-] = {
+FIGURES: Mapping[Callable[..., Doubles], tuple[Any, Any, Callable[..., float], float]] = {
     spearman: (GRADES, GRADES, unless_constant(lambda x, y: float(spearmanr(x, y)[0])), 1e-12),
     pearson: (GRADES, GRADES, unless_constant(exact_pearson), 1e-9),
     pr_auc: (SCORES, st.booleans(), of_labels(average_precision_score, 1, 0.0), 1e-12),

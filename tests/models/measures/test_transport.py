@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from semblance.models.catalogue import similarity
+from semblance.models.catalogue import explainable, similarity
 from semblance.models.embeddings import Doubles, TokenEmbeddings
 from semblance.models.measures.alignment import distance_matrix
 from semblance.models.measures.transport import (
@@ -22,7 +22,6 @@ from semblance.models.measures.transport import (
     row_plan,
     unbalanced_plans,
 )
-from semblance.models.protocols import Explainable
 from tests.support.plain_measures import ORACLES, least_cost, most_gain, plain_cosines
 from tests.support.token_matrices import bytes_of, embeddings_of, token_embeddings
 
@@ -119,8 +118,7 @@ def test_measures_agree_with_their_formulas(name: str, a: TokenEmbeddings, b: To
 @given(a=token_embeddings(), b=token_embeddings())
 def test_relaxed_word_movers_explains_the_text_with_the_larger_mean(a: TokenEmbeddings, b: TokenEmbeddings) -> None:
     """Each token of exactly one of the texts has exactly one link."""
-    measure = similarity("relaxed_word_movers")
-    assert isinstance(measure, Explainable)
+    measure = explainable("relaxed_word_movers")
     a, b = embeddings_of(a.vectors), embeddings_of(b.vectors)
     parts, distances = measure.explain(a, b).contribution, distance_matrix(a, b)
     left, right = distances.min(axis=1), distances.min(axis=0)

@@ -23,21 +23,13 @@ from semblance.models.model_files.checkpoint import read_checkpoint
 from semblance.models.runtime import Compute
 from semblance.models.text import Role
 from semblance.service.model_loading.registry import read_source
-from tests.support.model_folders import edit_modules, set_pooling
-from tests.support.small_model import BUILT_IN_FOLDER, draw_weights, edit, make_small
+from tests.support.model_folders import add_head, edit_modules, save_head, set_pooling
+from tests.support.small_model import BUILT_IN_FOLDER, DIM, draw_weights, edit
 
 TEXTS = ["A man plays the Guitar.", "Someone is making MUSIC", "Completely unrelated: tax law in 1987"]
 
 
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_small(tmp_path_factory.mktemp("small") / "model")
-
-
-@pytest.fixture
-def folder(small: Path, tmp_path: Path) -> Path:
-    """A copy that a test may change."""
-    return shutil.copytree(small, tmp_path / "model")
+HEAD = "1_Head/config.json"
 
 
 def loaded(folder: Path, precision: Any = "float32") -> Transformer:
@@ -72,13 +64,22 @@ def test_altered_and_additional_weights_are_rejected(folder: Path) -> None:
         read_checkpoint(folder, pinned)
 
 
-def test_pooling_equals_that_of_sentence_transformers(folder: Path) -> None:
+@pytest.mark.parametrize("head", [None, 20])
+def test_vectors_equal_those_of_sentence_transformers(folder: Path, head: int | None) -> None:
+    """By every pooling, with an affine head and without one."""
+    if head:
+        add_head(folder, head)
     vectors = []
     for mode in ("mean", "cls", "max"):
-        set_pooling(folder, mode)
+        set_pooling(folder, mode, head or DIM)
+        encoder, oracle = loaded(folder), SentenceTransformer(str(folder), device="cpu")
         vectors.append(pooled(folder))
-        assert vectors[-1] == pytest.approx(by_sentence_transformers(folder), abs=1e-5)
-    for one, other in itertools.combinations(vectors, 2):
+        assert encoder.dim == (head or DIM)
+        assert vectors[-1] == pytest.approx(oracle.encode(TEXTS), abs=1e-5)
+        tokens = encoder.encode(encoder.tokenize(TEXTS, "document", "END"), "tokens")
+        for each, expected in zip(tokens, oracle.encode(TEXTS, output_value="token_embeddings"), strict=True):
+            assert each.vectors == pytest.approx(expected.numpy(), abs=1e-4)
+    for one, other in itertools.combinations(map(unit_rows, vectors), 2):
         assert (one * other).sum(axis=1).max() < 0.99, "the poolings must differ"
 
 
@@ -128,14 +129,28 @@ def test_prompt_tokens_are_special_outside_the_spans_and_never_cut(folder: Path)
         ("config.json", {"experts_implementation": "kernels-community/evil"}, "third-party code"),
         ("config.json", {"quantization_config": {"quant_method": "fp8"}}, "quantized weights"),
         ("config.json", {"model_type": "no-such-network"}, "cannot load"),
+        (HEAD, {"activation_function": "torch.nn.modules.activation.Tanh"}, "Tanh"),
+        (HEAD, {"module_input_name": "sentence_embedding"}, "sentence_embedding"),
+        (HEAD, {"module_output_name": "mapped"}, "mapped"),
+        (HEAD, {"use_residual": True}, "use_residual"),
+        (HEAD, {"in_features": None}, "in_features"),
+        (HEAD, {"in_features": 31}, "cannot load"),
+        (HEAD, {"bias": False}, "cannot load"),
     ],
 )
 def test_unsupported_settings_are_rejected_by_name(
     folder: Path, file: str, changes: dict[str, object], message: str
 ) -> None:
+    if file == HEAD:
+        add_head(folder, 20)
     edit(folder / file, **changes)
     with pytest.raises(BadCheckpoint, match=message):
         loaded(folder)
+
+
+def with_head(change: Callable[[Path], object]) -> Callable[[Path], object]:
+    """Add an affine head, and change its folder."""
+    return lambda folder: (add_head(folder, 20), change(folder / "1_Head"))
 
 
 def appended(name: str) -> Callable[[Path], object]:
@@ -167,6 +182,7 @@ def written(file: str, content: str) -> Callable[[Path], object]:
         (pooling_at("../other/1_Pooling"), "outside that folder"),
         (pooling_at("{}/other/1_Pooling"), "outside that folder"),
         (pooling_at("1_Pooling/../../other/1_Pooling"), "outside that folder"),
+        (with_head(lambda own: (own / "model.safetensors").rename(own / "pytorch_model.bin")), "safetensors"),
         (written("config.json", "[]"), "config.json is not a JSON object"),
         (written("1_Pooling/config.json", '"mean"'), "config.json is not a JSON object"),
         (written("modules.json", "{}"), "modules.json is not a JSON array"),
@@ -181,6 +197,12 @@ def test_foreign_and_malformed_folders_are_rejected_when_read(
     change(folder)
     with pytest.raises(BadCheckpoint, match=message):
         read_checkpoint(folder)
+
+
+def test_a_head_of_another_width_than_the_network_is_rejected(folder: Path) -> None:
+    with_head(lambda own: save_head(own, DIM + 1, 20))(folder)
+    with pytest.raises(BadCheckpoint, match="do not fit"):
+        loaded(folder)
 
 
 def test_missing_weights_are_rejected_instead_of_random(folder: Path) -> None:
@@ -248,7 +270,12 @@ def test_every_setting_that_changes_vectors_changes_the_space(folder: Path) -> N
         edit(folder / file, **setting)
         spaces.add(read_checkpoint(folder).space)
     set_pooling(folder, "cls")
-    assert len(spaces | {read_checkpoint(folder).space}) == 5
+    spaces.add(read_checkpoint(folder).space)
+    for bias in (True, False):
+        with_head(lambda own, bias=bias: save_head(own, DIM, 20, bias=bias))(folder)  # type: ignore[misc]
+        spaces.add(read_checkpoint(folder).space)
+        edit_modules(folder, lambda modules: modules.pop(1))
+    assert len(spaces) == 7
 
 
 def test_lower_case_is_applied_before_the_tokenizer(folder: Path) -> None:

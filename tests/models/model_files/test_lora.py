@@ -26,7 +26,7 @@ from semblance.models.model_files.lora import CONFIG, WEIGHTS, read_low_rank_ada
 from semblance.models.runtime import Compute
 from semblance.service.model_loading.registry import read_source
 from tests.support.project import PROJECT
-from tests.support.small_model import BUILT_IN_FOLDER, edit, load, make_small
+from tests.support.small_model import BUILT_IN_FOLDER, edit, load
 
 pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # a query of PEFT
 
@@ -49,13 +49,8 @@ def save_adapter(network: Any, folder: Path, **more: Any) -> Path:
 
 
 @pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_small(tmp_path_factory.mktemp("base") / "model")
-
-
-@pytest.fixture(scope="module")
-def saved(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_adapter(AutoModel.from_pretrained(base), tmp_path_factory.mktemp("saved"))
+def saved(small: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_adapter(AutoModel.from_pretrained(small), tmp_path_factory.mktemp("saved"))
 
 
 @pytest.fixture
@@ -69,10 +64,10 @@ def tokens_of(model: object, adapter: Path | None = None) -> list[np.ndarray]:
     return [each.vectors for each in encoder.encode(encoder.tokenize(TEXTS, "document", "END"), "tokens")]
 
 
-def tokens_by_peft(base: Path, adapter: Path) -> list[np.ndarray]:
+def tokens_by_peft(small: Path, adapter: Path) -> list[np.ndarray]:
     """Token vectors by PEFT, which does not merge the adapter."""
-    adapted = peft.PeftModel.from_pretrained(AutoModel.from_pretrained(base), adapter).eval()
-    encoder = load(base)
+    adapted = peft.PeftModel.from_pretrained(AutoModel.from_pretrained(small), adapter).eval()
+    encoder = load(small)
     with torch.inference_mode():
         return [
             adapted(input_ids=torch.from_numpy(text.ids.astype(np.int64))[None]).last_hidden_state[0].numpy()
@@ -97,11 +92,11 @@ def assert_the_same(actual: list[np.ndarray], expected: list[np.ndarray]) -> Non
     ],
     ids=str,
 )
-def test_vectors_equal_those_of_peft(base: Path, tmp_path: Path, config: Mapping[str, Any]) -> None:
-    adapter = save_adapter(AutoModel.from_pretrained(base), tmp_path / "adapter", **config)
-    vectors = tokens_of(base, adapter)
-    assert_the_same(vectors, tokens_by_peft(base, adapter))
-    for ours, without in zip(vectors, tokens_of(base), strict=True):
+def test_vectors_equal_those_of_peft(small: Path, tmp_path: Path, config: Mapping[str, Any]) -> None:
+    adapter = save_adapter(AutoModel.from_pretrained(small), tmp_path / "adapter", **config)
+    vectors = tokens_of(small, adapter)
+    assert_the_same(vectors, tokens_by_peft(small, adapter))
+    for ours, without in zip(vectors, tokens_of(small), strict=True):
         assert np.abs(ours - without).max() > 0.05, "the adapter must have an effect"
 
 
@@ -113,52 +108,52 @@ def test_a_built_in_adapter_gives_the_vectors_of_peft(model: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_weights_in_half_precision_are_merged_in_float32(base: Path, adapter: Path, dtype: torch.dtype) -> None:
+def test_weights_in_half_precision_are_merged_in_float32(small: Path, adapter: Path, dtype: torch.dtype) -> None:
     halved = {name: tensor.to(dtype) for name, tensor in load_file(adapter / WEIGHTS).items()}
     save_file(halved, adapter / WEIGHTS)
-    assert_the_same(tokens_of(base, adapter), tokens_by_peft(base, adapter))
+    assert_the_same(tokens_of(small, adapter), tokens_by_peft(small, adapter))
 
 
-def test_matrix_names_may_have_the_prefix_under_a_head(base: Path, adapter: Path, tmp_path: Path) -> None:
-    under_head = save_adapter(AutoModelForMaskedLM.from_pretrained(base), tmp_path / "under", target_modules=["query"])
+def test_matrix_names_may_have_the_prefix_under_a_head(small: Path, adapter: Path, tmp_path: Path) -> None:
+    under_head = save_adapter(AutoModelForMaskedLM.from_pretrained(small), tmp_path / "under", target_modules=["query"])
     weights = load_file(under_head / WEIGHTS)
     assert all(name.startswith("base_model.model.bert.encoder.") for name in weights)
     save_file({name.replace(".bert.", "."): tensor for name, tensor in weights.items()}, adapter / WEIGHTS)
-    for ours, theirs in zip(tokens_of(base, under_head), tokens_of(base, adapter), strict=True):
+    for ours, theirs in zip(tokens_of(small, under_head), tokens_of(small, adapter), strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
 
-def test_an_adapter_saved_by_sentence_transformers_is_read(base: Path, tmp_path: Path) -> None:
-    oracle = SentenceTransformer(str(base), device="cpu")
+def test_an_adapter_saved_by_sentence_transformers_is_read(small: Path, tmp_path: Path) -> None:
+    oracle = SentenceTransformer(str(small), device="cpu")
     with torch.random.fork_rng():
         torch.manual_seed(3)
         oracle.add_adapter(random_adapter(target_modules=["query", "value"]))
     oracle.save(str(tmp_path / "saved"))
-    encoder = load(f"{base}?adapter={tmp_path / 'saved'}")
+    encoder = load(f"{small}?adapter={tmp_path / 'saved'}")
     embeddings = encoder.encode(encoder.tokenize(TEXTS, "document", "END"), "pooled")
     assert np.stack([each.pooled() for each in embeddings]) == pytest.approx(oracle.encode(TEXTS), abs=1e-5)
-    assert np.abs(oracle.encode(TEXTS) - SentenceTransformer(str(base), device="cpu").encode(TEXTS)).max() > 0.01
+    assert np.abs(oracle.encode(TEXTS) - SentenceTransformer(str(small), device="cpu").encode(TEXTS)).max() > 0.01
 
 
-def test_a_folder_with_an_adapter_is_rejected_with_a_remedy(base: Path, adapter: Path, tmp_path: Path) -> None:
-    beside_its_model = shutil.copytree(base, tmp_path / "mixed")
+def test_a_folder_with_an_adapter_is_rejected_with_a_remedy(small: Path, adapter: Path, tmp_path: Path) -> None:
+    beside_its_model = shutil.copytree(small, tmp_path / "mixed")
     shutil.copy(adapter / CONFIG, beside_its_model)
     for folder in (adapter, beside_its_model):
         with pytest.raises(BadCheckpoint, match=rf"SOURCE\?adapter={folder}"):
             read_source(str(folder))
 
 
-def test_the_space_depends_on_adapter_content_not_its_path(base: Path, adapter: Path, tmp_path: Path) -> None:
+def test_the_space_depends_on_adapter_content_not_its_path(small: Path, adapter: Path, tmp_path: Path) -> None:
     def space() -> str:
-        return read_source(f"{base}?adapter={adapter}").space
+        return read_source(f"{small}?adapter={adapter}").space
 
     first = space()
     moved = shutil.copytree(adapter, tmp_path / "elsewhere")
-    assert read_source(f"{base}?adapter={moved}").space == first
+    assert read_source(f"{small}?adapter={moved}").space == first
     edit(adapter / CONFIG, lora_dropout=0.3, base_model_name_or_path="renamed")
     assert space() == first
     edit(adapter / CONFIG, lora_alpha=9)
-    spaces = {read_source(str(base)).space, first, space()}
+    spaces = {read_source(str(small)).space, first, space()}
     edit(adapter / CONFIG, lora_alpha=8)
     weights = load_file(adapter / WEIGHTS)
     save_file({name: tensor + 1 for name, tensor in weights.items()}, adapter / WEIGHTS)
@@ -189,11 +184,11 @@ def test_the_space_depends_on_adapter_content_not_its_path(base: Path, adapter: 
     ],
 )
 def test_unsupported_adapters_are_rejected_by_name(
-    base: Path, adapter: Path, changes: dict[str, object], message: str
+    small: Path, adapter: Path, changes: dict[str, object], message: str
 ) -> None:
     edit(adapter / CONFIG, **changes)
     with pytest.raises(BadCheckpoint, match=message):
-        load(f"{base}?adapter={adapter}")
+        load(f"{small}?adapter={adapter}")
 
 
 A_QUERY = "base_model.model.encoder.layer.0.attention.self.query.lora_A.weight"
@@ -212,52 +207,52 @@ A_QUERY = "base_model.model.encoder.layer.0.attention.self.query.lora_A.weight"
     ],
 )
 def test_tensors_that_match_no_layer_are_rejected_by_name(
-    base: Path, adapter: Path, name: str, tensor: torch.Tensor | None, message: str
+    small: Path, adapter: Path, name: str, tensor: torch.Tensor | None, message: str
 ) -> None:
     weights = load_file(adapter / WEIGHTS)
     changed = {each: value for each, value in (weights | {name: tensor}).items() if value is not None}
     save_file(changed, adapter / WEIGHTS)
     with pytest.raises(BadCheckpoint, match=message):
-        load(f"{base}?adapter={adapter}")
+        load(f"{small}?adapter={adapter}")
 
 
-def test_altered_missing_and_truncated_files_are_rejected(base: Path, adapter: Path, tmp_path: Path) -> None:
+def test_altered_missing_and_truncated_files_are_rejected(small: Path, adapter: Path, tmp_path: Path) -> None:
     with pytest.raises(BadCheckpoint, match="damaged or was replaced"):
         read_low_rank_adapter(adapter, "0" * 64)
     weights, whole = adapter / WEIGHTS, (adapter / WEIGHTS).read_bytes()
     for content in (whole[:-1], whole[:20], b""):
         weights.write_bytes(content)
         with pytest.raises(BadCheckpoint, match=f"cannot load {weights}"):
-            load(f"{base}?adapter={adapter}")
+            load(f"{small}?adapter={adapter}")
     save_file({}, weights)
     with pytest.raises(BadCheckpoint, match="holds no tensor"):
-        load(f"{base}?adapter={adapter}")
+        load(f"{small}?adapter={adapter}")
     weights.rename(adapter / "adapter_model.bin")
     with pytest.raises(BadCheckpoint, match="can run code and are not read"):
-        read_source(f"{base}?adapter={adapter}")
-    for folder in (tmp_path / "nowhere", base):
+        read_source(f"{small}?adapter={adapter}")
+    for folder in (tmp_path / "nowhere", small):
         with pytest.raises(BadCheckpoint, match=f"cannot read {folder}/{CONFIG}"):
-            read_source(f"{base}?adapter={folder}")
+            read_source(f"{small}?adapter={folder}")
 
 
-def test_an_adapted_network_in_bfloat16_has_the_same_space(base: Path, adapter: Path) -> None:
-    checkpoint = read_checkpoint(base, adapter=read_low_rank_adapter(adapter))
+def test_an_adapted_network_in_bfloat16_has_the_same_space(small: Path, adapter: Path) -> None:
+    checkpoint = read_checkpoint(small, adapter=read_low_rank_adapter(adapter))
     exact, half = Transformer("m", checkpoint), Transformer("m", checkpoint, Compute(precision="bfloat16"))
     assert (exact.space, exact.build != half.build) == (half.space, True)
 
 
 @pytest.mark.slow
-def test_an_adapter_is_served_without_peft(base: Path, adapter: Path) -> None:
+def test_an_adapter_is_served_without_peft(small: Path, adapter: Path) -> None:
     program = f"""
 import sys
 sys.modules["peft"] = None
 from semblance.models.runtime import Compute
 from semblance.service.model_loading.registry import read_source
-files = read_source({f"{base}?adapter={adapter}"!r})
+files = read_source({f"{small}?adapter={adapter}"!r})
 assert "torch" not in sys.modules
 encoder = files.load("m", Compute())
 embeddings = encoder.encode(encoder.tokenize({TEXTS[:1]}, "document", "END"), "tokens")[0]
 print(embeddings.vectors[0, :3].tolist())
 """
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert json.loads(ran.stdout) == pytest.approx(tokens_of(base, adapter)[0][0, :3].tolist(), abs=1e-6)
+    assert json.loads(ran.stdout) == pytest.approx(tokens_of(small, adapter)[0][0, :3].tolist(), abs=1e-6)

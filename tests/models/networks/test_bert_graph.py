@@ -23,7 +23,7 @@ from semblance.models.networks.shape_buckets import graph_inputs
 from semblance.models.networks.torch_network import TorchNetwork
 from semblance.service.model_loading.registry import read_source, source_of
 from tests.support.model_folders import add_head
-from tests.support.small_model import draw_weights, edit, make_small
+from tests.support.small_model import draw_weights, edit
 
 
 def require_same(checkpoint: Checkpoint, lengths: Sequence[int] = (1, 7, 90, 12), tolerance: float = 2e-5) -> None:
@@ -39,16 +39,6 @@ def require_same(checkpoint: Checkpoint, lengths: Sequence[int] = (1, 7, 90, 12)
     assert json.loads(made.facts.tokenizer) == json.loads(whole.facts.tokenizer)
     for name in ("dim", "max_tokens", "pad_id", "first_position"):
         assert getattr(made.facts, name) == getattr(whole.facts, name)
-
-
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_small(tmp_path_factory.mktemp("small") / "model")
-
-
-@pytest.fixture
-def folder(small: Path, tmp_path: Path) -> Path:
-    return shutil.copytree(small, tmp_path / "model")
 
 
 SIZES = {

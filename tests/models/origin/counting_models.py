@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-from semblance.models.embeddings import Doubles, Floats, Integers
+from semblance.models.embeddings import Floats, Integers
 from semblance.models.origin.origin_settings import ContextSettings
 from semblance.models.origin.scoring.origin import Origin
 from semblance.models.origin.scoring.scoring import ContextPart
 from semblance.models.origin.scoring.term_table import Ids, OriginComponents
+from tests.models.origin.lines import Lines, SharedParts
 
 DOCUMENTS = (
     "the cat sat on the mat . a dog ran into the yard . the cat ran away . the dog barked at the cat . night fell .",
@@ -37,35 +37,13 @@ TEXTS = (
 MAX_TOKENS = 7
 
 
-class CountedCorpus:
-    """Eight documents of one run each, with chunks of three sentences."""
-
-    def __init__(self, documents: Sequence[str] = DOCUMENTS) -> None:
-        split = [[each.strip() for each in document.split(".") if each.strip()] for document in documents]
-        self.sentences = [sentence for document in split for sentence in document]
-        chunks: list[int] = []
-        places: list[int] = []
-        for document in split:
-            first = max(chunks, default=-1) + 1
-            places += [len(chunks) + i for i in range(1, len(document) - 1)]
-            chunks += [first + i // 3 for i in range(len(document))]
-        self.chunk: NDArray[np.int32] = np.array(chunks, np.int32)
-        self._contexts = np.array(places, np.int64)
-
-    def texts(self, numbers: Integers) -> list[str]:
-        return [self.sentences[i] for i in numbers]
-
-    def contexts(self) -> Integers:
-        return self._contexts
-
-
 class CountedWords:
     """One token per word; 0 for words that are not in the corpus."""
 
-    def __init__(self, corpus: CountedCorpus) -> None:
-        words = dict.fromkeys(word for sentence in corpus.sentences for word in sentence.split())
+    def __init__(self, corpus: Lines) -> None:
+        words = dict.fromkeys(word for sentence in corpus.lines for word in sentence.split())
         self._ids = {word: i for i, word in enumerate(words, 1)}
-        self._sentences = corpus.sentences
+        self._sentences = corpus.lines
 
     def encode(self, texts: Sequence[str], max_tokens: int) -> list[Ids]:
         return [np.array([self._ids.get(w, 0) for w in t.lower().split()][:max_tokens], np.int32) for t in texts]
@@ -74,27 +52,11 @@ class CountedWords:
         return self.encode([self._sentences[i] for i in numbers], MAX_TOKENS)
 
 
-class CountedBigrams:
-    """Ranks chunks by the number of different shared bigrams."""
-
-    def __init__(self, corpus: CountedCorpus) -> None:
-        self._chunks = [
-            set().union(*(_bigrams(s) for s, of in zip(corpus.sentences, corpus.chunk, strict=True) if of == chunk))
-            for chunk in range(corpus.chunk.max() + 1)
-        ]
-
-    def chunks(self, sentence: str, limit: int) -> tuple[Integers, Doubles]:
-        shared = np.array([len(_bigrams(sentence) & chunk) for chunk in self._chunks], np.float64)
-        best = np.argsort(-shared, kind="stable")[:limit]
-        best = best[shared[best] > 0]
-        return best, shared[best]
-
-
 class CountedRanking:
     """Eq. 1 as a logistic function of the words that a sentence shares with either side."""
 
-    def __init__(self, corpus: CountedCorpus, words: CountedWords) -> None:
-        self._contexts, self._words, self._sentences = corpus.contexts(), words, len(corpus.sentences)
+    def __init__(self, corpus: Lines, words: CountedWords) -> None:
+        self._contexts, self._words, self._sentences = corpus.contexts(), words, len(corpus.lines)
         self.calls = 0
 
     def log_probability(self, center: Ids, left: Ids, right: Ids) -> float:
@@ -116,8 +78,8 @@ class CountedRanking:
 class CountedGeneration:
     """p(word | previous word, others): a mixture of bigrams, the others' words and uniform."""
 
-    def __init__(self, corpus: CountedCorpus, words: CountedWords) -> None:
-        rows = [[-1, *row.tolist(), -2] for row in words.encode(corpus.sentences, 10**6)]
+    def __init__(self, corpus: Lines, words: CountedWords) -> None:
+        rows = [[-1, *row.tolist(), -2] for row in words.encode(corpus.lines, 10**6)]
         self._pairs = Counter(pair for row in rows for pair in pairwise(row))
         self._firsts = Counter(word for row in rows for word in row[:-1])
         self._words = len({word for row in rows for word in row}) + 1
@@ -151,9 +113,9 @@ class Counted:
     def __init__(self, documents: Sequence[str] = DOCUMENTS, **contexts: object) -> None:
         chosen: dict[str, object] = {"chunks": 12, "size": 5, "candidates": 3, "weights": (1, 1, 1, 1), **contexts}
         self.contexts = ContextSettings.model_validate(chosen)
-        self.corpus = CountedCorpus(documents)
+        self.corpus = Lines([[each.strip() for each in text.split(".") if each.strip()] for text in documents], 3)
         self.words = CountedWords(self.corpus)
-        self.screening = CountedBigrams(self.corpus)
+        self.screening = SharedParts(self.corpus, _bigrams)
         self.ranking = CountedRanking(self.corpus, self.words)
         self.generation = CountedGeneration(self.corpus, self.words)
         components = OriginComponents(
@@ -172,5 +134,5 @@ class Counted:
         ]
 
 
-def _bigrams(sentence: str) -> set[tuple[str, str]]:
-    return set(pairwise(sentence.lower().split()))
+def _bigrams(sentence: str) -> list[tuple[str, str]]:
+    return list(pairwise(sentence.lower().split()))

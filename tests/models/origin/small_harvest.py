@@ -5,70 +5,15 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from semblance.models.embeddings import Doubles
 from semblance.models.origin.corpus.documents import words
 from semblance.models.origin.harvest.harvest import HarvestSource, PairScores, Teacher
 from semblance.models.origin.scoring.scoring import Form
+from tests.models.origin.lines import Lines, SharedParts
 from tests.models.training.tiny_runs import NOUNS, VERBS
-
-
-@dataclass(frozen=True)
-class Lines:
-    """A corpus in memory: documents of sentences, in chunks of `of_chunk` sentences."""
-
-    documents: Sequence[Sequence[str]]
-    of_chunk: int = 4
-
-    @cached_property
-    def lines(self) -> list[str]:
-        return [line for document in self.documents for line in document]
-
-    @cached_property
-    def document(self) -> NDArray[np.int32]:
-        numbers: NDArray[np.int32] = np.repeat(
-            np.arange(len(self.documents), dtype=np.int32), [*map(len, self.documents)]
-        )
-        return numbers
-
-    @cached_property
-    def chunk(self) -> NDArray[np.int32]:
-        places = np.concatenate([np.arange(len(each)) for each in self.documents])
-        numbers: NDArray[np.int32] = ((places % self.of_chunk == 0).cumsum() - 1).astype(np.int32)
-        return numbers
-
-    def __len__(self) -> int:
-        return len(self.lines)
-
-    def text(self, i: int) -> str:
-        return self.lines[i]
-
-    def texts(self, numbers: Sequence[int] | NDArray[np.int64]) -> list[str]:
-        return [self.lines[i] for i in numbers]
-
-
-@dataclass(frozen=True)
-class SharedWords:
-    """Ranks chunks by the number of different words they share with a sentence."""
-
-    corpus: Lines
-
-    @cached_property
-    def chunk_words(self) -> list[set[str]]:
-        chunks = range(int(self.corpus.chunk[-1]) + 1)
-        texts = (self.corpus.texts(np.flatnonzero(self.corpus.chunk == chunk)) for chunk in chunks)
-        return [set(words(" ".join(each))) for each in texts]
-
-    def chunks(self, sentence: str, limit: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        own = set(words(sentence))
-        scores = np.array([len(own & chunk) for chunk in self.chunk_words], dtype=float)
-        order = np.argsort(-scores, kind="stable")[:limit]
-        order = order[scores[order] > 0]
-        return order, scores[order]
 
 
 @dataclass
@@ -107,4 +52,4 @@ def small_corpus(documents: int = 12, sentences: int = 12) -> Lines:
 
 def small_source(corpus: Lines | None = None, teacher: Teacher | None = None) -> HarvestSource:
     corpus = corpus or small_corpus()
-    return HarvestSource(corpus, SharedWords(corpus), np.ones(len(corpus), np.bool_), teacher or WordCounts())
+    return HarvestSource(corpus, SharedParts(corpus, words), np.ones(len(corpus), np.bool_), teacher or WordCounts())

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.models.catalogue import similarity
+from semblance.models.catalogue import explainable, similarity
 from semblance.models.embeddings import Doubles, TokenEmbeddings
-from semblance.models.protocols import Explainable
 from tests.support.plain_measures import one_way, plain_cosines
 from tests.support.token_matrices import embeddings_of, token_embeddings
 
@@ -45,8 +44,7 @@ def without_ties(texts: tuple[TokenEmbeddings, ...], seed: int) -> list[TokenEmb
 @given(a=token_embeddings(), b=token_embeddings(), seed=st.integers(0, 2**32 - 1))
 def test_parts_and_special_share_agree_with_a_loop(a: TokenEmbeddings, b: TokenEmbeddings, seed: int) -> None:
     a, b = without_ties((a, b), seed)
-    measure = similarity("bertscore_f1")
-    assert isinstance(measure, Explainable)
+    measure = explainable("bertscore_f1")
     assert a.text is not None
     assert b.text is not None
     explanation, parts = measure.explain(a, b), plain_parts(a, b)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from semblance.models.errors import BadDataSet
 from semblance.models.evaluation.datasets import data_set
-from semblance.models.evaluation.datasets.ists import Chunks
 from semblance.models.evaluation.tasks import ChunkAlignment, ChunkedPair
 from tests.models.evaluation.samples import LINES, LINKS
 from tests.support.text_files import write
@@ -72,36 +69,3 @@ def test_only_headlines_of_2015_may_contain_invalid_utf8(tmp_path: Path) -> None
     assert read(file, "ists_headlines_2015").pairs[0].left[4] == "y\ufffds"
     with pytest.raises(BadDataSet, match=r"X\.wa, line 2: this is not UTF-8"):
         read(file)
-
-
-@pytest.mark.parametrize(
-    ("name", "count"),
-    [
-        ("ists_images_train", 750),
-        ("ists_headlines_train", 756),
-        ("ists_answers_train", 330),
-        ("ists_train", 1836),
-        ("ists_images_2015", 375),
-        ("ists_headlines_2015", 378),
-    ],
-)
-def test_sets_have_their_published_counts(data: Path, name: str, count: int) -> None:
-    pairs = read(data / data_set(name).files[0], name).pairs
-    assert len(pairs) == count
-    for words, chunks in sides(pairs):
-        assert {word for chunk in chunks for word in chunk} <= set(range(1, len(words) + 1))
-
-
-def sides(pairs: Sequence[ChunkedPair]) -> Iterator[tuple[Sequence[str], Chunks]]:
-    for pair in pairs:
-        yield pair.left, pair.left_chunks
-        yield pair.right, pair.right_chunks
-
-
-def test_image_labels_have_their_published_counts(data: Path) -> None:
-    pairs = read(data / data_set("ists_images").files[0]).pairs
-    labels = Counter("_".join(link.labels) for pair in pairs for link in pair.gold)
-    published = {"NOALI": 1318, "EQUI": 624, "SIMI": 185, "SPE2": 152, "SPE1": 150, "REL": 32, "OPPO": 1}
-    assert (len(pairs), labels) == (375, published)
-    for words, chunks in sides(pairs):  # the chunks of the chunk files cover the sentences
-        assert [word for chunk in chunks for word in chunk] == list(range(1, len(words) + 1))

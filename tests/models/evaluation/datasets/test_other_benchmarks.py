@@ -1,8 +1,7 @@
-"""The other benchmarks: published counts, layouts of the releases, and errors."""
+"""The other benchmarks: layouts of the releases, and errors."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -10,84 +9,9 @@ import pytest
 
 from semblance.models.errors import BadDataSet
 from semblance.models.evaluation.datasets import data_set, data_sets
-from semblance.models.evaluation.tasks import GradedPairs, LabeledPairs, Rankings, Retrieval, Task, Triplets
+from semblance.models.evaluation.tasks import GradedPairs, LabeledPairs, Rankings, Retrieval, Triplets
 from tests.models.evaluation.samples import JUDGED, ROW, write_collection
 from tests.support.text_files import write, write_json, write_table
-
-PUBLISHED: Mapping[str, tuple[type, int]] = {
-    "pit_dev": (GradedPairs, 4727),
-    "cxc_val": (GradedPairs, 10_439),
-    "turl_train": (LabeledPairs, 42_200),
-    "argkp_dev": (LabeledPairs, 3458),
-    "argkp_train": (LabeledPairs, 20_635),
-    "msrp_train": (LabeledPairs, 4076),
-    "qqp_dev": (LabeledPairs, 7600),
-    "qqp_train": (LabeledPairs, 2000),
-    "wiki_sections_derived": (Triplets, 12_959),
-    "wikiqa": (Rankings, 243),
-    "wikiqa_dev": (Rankings, 126),
-    "wikiqa_dev_search": (Retrieval, 126),
-    "wikiqa_train": (Rankings, 873),
-    "adi": (Retrieval, 35),
-    "cranfield": (Retrieval, 225),
-    "cisi": (Retrieval, 76),
-    "medline": (Retrieval, 30),
-    "nfcorpus_dev": (Retrieval, 324),
-}
-
-
-def size(task: Task) -> int:
-    match task:
-        case GradedPairs(left) | LabeledPairs(left):
-            return len(left)
-        case Triplets(anchors):
-            return len(anchors)
-        case Rankings(queries) | Retrieval(_, queries):
-            return len(queries)
-        case _:
-            raise TypeError
-
-
-@pytest.mark.parametrize("name", PUBLISHED)
-def test_sets_have_their_published_counts(data: Path, name: str) -> None:
-    kind, count = PUBLISHED[name]
-    known = data_set(name)
-    task = known.read(next(data / file for file in known.files if (data / file).exists()))
-    assert isinstance(task, kind)
-    assert size(task) == count
-
-
-def test_set_names_are_keys_and_files_are_relative() -> None:
-    assert PUBLISHED.keys() <= data_sets().keys()
-    for name, each in data_sets().items():
-        assert name == each.name == name.lower()
-        assert each.files
-        assert all(not Path(file).is_absolute() for file in each.files)
-
-
-def test_grades_and_labels_match_the_files(data: Path) -> None:
-    pit = data_set("pit_dev").read(data / "twitter" / "pit2015.dev.tsv")
-    assert isinstance(pit, GradedPairs)
-    assert Counter(pit.gold) == {0: 1748, 1: 924, 2: 585, 3: 522, 4: 537, 5: 411}
-    argkp = data_set("argkp_dev").read(data / "argument" / "argkp2021.dev.tsv")
-    assert isinstance(argkp, LabeledPairs)
-    assert set(argkp.matches) == {False, True}
-    wikiqa = data_set("wikiqa").read(data / "ir" / "wikiqa" / "test.tsv")
-    assert isinstance(wikiqa, Rankings)
-    assert sum(map(len, wikiqa.candidates)) == sum(map(len, wikiqa.relevance)) == 2351
-    assert all(max(relevance) == 1 for relevance in wikiqa.relevance)
-
-
-def test_collections_have_their_published_sizes(data: Path) -> None:
-    """Without two empty documents of Cranfield, and queries without judgments."""
-    for name, documents in {"adi": 82, "cranfield": 1398, "cisi": 1460, "medline": 1033}.items():
-        task = data_set(name).read(data / "ir" / name)
-        assert isinstance(task, Retrieval)
-        assert len(task.corpus) == documents
-        assert all(max(task.relevance[query].values()) > 0 for query in task.queries)
-
-
-# ---- the layouts of the releases
 
 
 def test_pit_votes_and_digits_are_grades(tmp_path: Path) -> None:
@@ -152,9 +76,6 @@ def test_msrp_release_has_its_own_column_names(tmp_path: Path) -> None:
     lines = ["\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String", '1\t7\t8\tHe said "a\tb', "0\t7\t8\tc\td"]
     file = write(tmp_path / "msr_paraphrase_test.txt", *lines)
     assert data_set("msrp").read(file) == LabeledPairs(('He said "a', "c"), ("b", "d"), (True, False))
-
-
-# ---- JSON lines
 
 
 def test_rankings_are_read_from_json_lines(tmp_path: Path) -> None:

@@ -78,14 +78,3 @@ def test_unreadable_files_are_refused(tmp_path: Path, content: str, says: str) -
     file.write_text(content)
     with pytest.raises(BadDataSet, match=rf"X\.sure\.json.*{says}"):
         read(file)
-
-
-@pytest.mark.parametrize(
-    ("name", "pairs", "sure", "possible"),
-    [("edinburgh", 306, 5_766, 871), ("edinburgh_train", 714, 13_314, 2_532), ("msr_rte", 800, 5_791, 409)],
-)
-def test_word_alignments_have_their_counts(data: Path, name: str, pairs: int, sure: int, possible: int) -> None:
-    task = read(data / data_set(name).files[0], name)
-    assert len(task.pairs) == pairs
-    assert sum(len(pair.sure) for pair in task.pairs) == sure
-    assert sum(len(pair.possible) for pair in task.pairs) == possible

@@ -40,9 +40,6 @@ def pair_of(left: str, right: str, gold: Alignment = ()) -> ChunkedPair:
     return ChunkedPair("1", tuple(left.split()), tuple(right.split()), (), (), tuple(gold))
 
 
-# ---- F1
-
-
 def test_the_worked_example_of_f1() -> None:
     worked = GOLDEN["alignment"]
     pairs = [pair_of(each["left"], each["right"]) for each in worked["pairs"]]
@@ -135,9 +132,6 @@ def test_agreement_of_labels_scores_and_both() -> None:
     gold = [linked((1,), (1,), "EQUI", 0.0), linked((1,), (1,), "SPE1_FACT", 4.0)]
     sums = alignment_sums([gold], [[linked((1,), (1,), "spe1", 2.0)]], [pair])
     assert [float(f1(sums, None, agreement)[0]) for agreement in AGREEMENTS] == pytest.approx([1.0, 0.5, 0.6, 0.3])
-
-
-# ---- chunk links
 
 
 def test_the_worked_example_of_pooling() -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from filelock import FileLock
 
 from semblance.models.origin.errors import BadHarvest
 from semblance.models.origin.harvest.harvest import HarvestPlan, HarvestProgress, ShardId, harvest
@@ -110,24 +109,6 @@ def test_other_settings_than_the_existing_harvest_are_refused(tmp_path: Path) ->
     ):
         with pytest.raises(BadHarvest, match=f"another value of {changed}; repeat the original call"):
             harvest(source, plan, WHOLE, tmp_path, ignore_progress)
-
-
-def test_two_processes_cannot_harvest_one_shard(tmp_path: Path) -> None:
-    folder = tmp_path / "shard-1-of-1"
-    folder.mkdir()
-    with FileLock(folder / "lock"), pytest.raises(BadHarvest, match="another process is using"):
-        harvest(small_source(), PLAN, WHOLE, tmp_path, ignore_progress)
-
-
-def test_a_foreign_folder_is_refused_and_unchanged(tmp_path: Path) -> None:
-    note = tmp_path / "shard-1-of-1" / "notes.txt"
-    note.parent.mkdir()
-    note.write_text("mine")
-    with pytest.raises(BadHarvest, match=r"already contains notes\.txt"):
-        harvest(small_source(), PLAN, WHOLE, tmp_path, ignore_progress)
-    (tmp_path / "file").write_text("mine")
-    with pytest.raises(BadHarvest, match="cannot be written"):
-        harvest(small_source(), PLAN, WHOLE, tmp_path / "file", ignore_progress)
 
 
 def test_invalid_plans_are_refused(tmp_path: Path) -> None:

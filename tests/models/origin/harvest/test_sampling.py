@@ -5,16 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from semblance.models.origin.corpus.documents import words
 from semblance.models.origin.errors import BadCorpus
 from semblance.models.origin.harvest.sampling import Bundle, BundleSampler, Mixture
-from tests.models.origin.small_harvest import Lines, SharedWords, small_corpus
+from tests.models.origin.lines import Lines, SharedParts
+from tests.models.origin.small_harvest import small_corpus
 
 CORPUS = small_corpus()
 
 
 def sampler(corpus: Lines = CORPUS, seed: int = 0, mixture: Mixture | None = None) -> BundleSampler:
     readable = np.array([len(line) < 200 for line in corpus.lines])
-    return BundleSampler(corpus, SharedWords(corpus), readable, mixture or Mixture(), seed)
+    return BundleSampler(corpus, SharedParts(corpus, words), readable, mixture or Mixture(), seed)
 
 
 def of_kind(bundle: Bundle, kind: str) -> list[int]:

@@ -10,14 +10,8 @@ from tests.models.origin.tiny_networks import write_tiny_origin, write_untrained
 
 
 @pytest.fixture(scope="package")
-def corpus_only(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Corpus, vocabulary and tokens; read-only."""
-    return write_tiny_origin(tmp_path_factory.mktemp("origin") / "corpus")
-
-
-@pytest.fixture(scope="package")
 def untrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same with a coherence model of random weights, and its vectors; read-only."""
+    """Corpus, vocabulary, tokens, and a coherence model of random weights with its vectors; read-only."""
     folder = write_tiny_origin(tmp_path_factory.mktemp("origin") / "untrained")
     write_untrained_coherence(folder)
     return folder

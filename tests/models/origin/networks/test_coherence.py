@@ -67,8 +67,8 @@ def test_log_odds_match_the_formula(interaction: str) -> None:
 
 
 @pytest.mark.parametrize("interaction", ["bilinear", "none"])
-def test_the_ranking_matches_the_network_in_every_context(corpus_only: Path, tmp_path: Path, interaction: str) -> None:
-    corpus, tokens = Corpus.open(corpus_only / "corpus"), TokenTable.open(corpus_only / "tokens")
+def test_the_ranking_matches_the_network_in_every_context(untrained: Path, tmp_path: Path, interaction: str) -> None:
+    corpus, tokens = Corpus.open(untrained / "corpus"), TokenTable.open(untrained / "tokens")
     settings = SETTINGS.coherence.model_copy(update={"interaction": interaction})
     torch.manual_seed(1)
     model = Coherence(SETTINGS.vocabulary.size, settings).eval()
@@ -114,8 +114,8 @@ def test_initial_token_vectors_have_the_norm_of_random_ones() -> None:
     np.testing.assert_allclose(found, vectors * np.sqrt(8), rtol=1e-6)
 
 
-def test_an_epoch_has_every_context_once_grouped_by_document(corpus_only: Path) -> None:
-    corpus = Corpus.open(corpus_only / "corpus")
+def test_an_epoch_has_every_context_once_grouped_by_document(untrained: Path) -> None:
+    corpus = Corpus.open(untrained / "corpus")
     order = batch_order(corpus, SETTINGS.coherence)
     for epoch in (0, 1):
         batches = order.batches(epoch)

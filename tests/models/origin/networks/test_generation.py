@@ -30,7 +30,7 @@ from semblance.models.origin.networks.generation_network import (
 from semblance.models.origin.networks.generation_training import GenerationBatches
 from semblance.models.origin.origin_settings import GenerationSettings
 from semblance.models.origin.scoring.scoring import CONTEXT_PARTS, ContextPart
-from tests.support.small_model import DIM, edit, make_small
+from tests.support.small_model import DIM, edit
 
 RNG = np.random.default_rng(0)
 PIECES, MOST = 60, 12
@@ -188,11 +188,9 @@ def test_missing_and_broken_networks_are_refused(tmp_path: Path) -> None:
         GenerationSettings(dim=16, heads=3)
 
 
-def test_a_network_starts_from_an_encoder(tmp_path: Path) -> None:
-    folder = make_small(tmp_path / "bert")
-    checkpoint = read_transformer(Source(folder))
-    found: Any = network_from_encoder(checkpoint, 0, SpecialIds(0, 101, 102))
-    bert: Any = AutoModel.from_pretrained(folder)
+def test_a_network_starts_from_an_encoder(small: Path) -> None:
+    found: Any = network_from_encoder(read_transformer(Source(small)), 0, SpecialIds(0, 101, 102))
+    bert: Any = AutoModel.from_pretrained(small)
     assert isinstance(bert, BertModel)
     for side in (found.encoder, found.decoder.bert):
         for name, weights in bert.encoder.state_dict().items():
@@ -201,11 +199,10 @@ def test_a_network_starts_from_an_encoder(tmp_path: Path) -> None:
     torch.testing.assert_close(words, bert.embeddings.word_embeddings.weight)
     assert found.decoder.cls.predictions.decoder.weight is words
     assert found.encoder.embeddings.token_type_embeddings.weight.shape == (3, DIM)
-    assert BertConfig.from_pretrained(folder).type_vocab_size == 2
+    assert BertConfig.from_pretrained(small).type_vocab_size == 2
 
 
-def test_only_a_bert_can_initialize_a_network(tmp_path: Path) -> None:
-    folder = make_small(tmp_path / "roberta")
+def test_only_a_bert_can_initialize_a_network(folder: Path) -> None:
     edit(folder / "config.json", model_type="roberta", architectures=["RobertaModel"])
     with pytest.raises(BadCheckpoint, match="is a roberta, but"):
         network_from_encoder(read_transformer(Source(folder)), 0, SPECIAL)

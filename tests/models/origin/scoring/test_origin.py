@@ -25,7 +25,7 @@ PAIRS = list(combinations(TEXTS, 2))
 def holding(counted: Counted, text: str) -> set[int]:
     """The contexts that contain the text itself."""
     own = " ".join(text.lower().split())
-    at = [i for i, sentence in enumerate(counted.corpus.sentences) if sentence == own]
+    at = [i for i, sentence in enumerate(counted.corpus.lines) if sentence == own]
     return {i + step for i in at for step in (-1, 0, 1)}
 
 
@@ -39,9 +39,9 @@ def set_by_definition(counted: Counted, text: str, weights: tuple[float, ...]) -
     for tier in (ranked, topping(counted, text, ranked)):
         score = {i: float(np.array(counted.terms(text, i), np.float32).astype(np.float64) @ weights) for i in tier}
         for i in sorted(tier, key=lambda i: -score[i]):
-            previous = corpus.sentences[i - 1]
+            previous = corpus.lines[i - 1]
             alike = settings.overlap < 1 and any(
-                jaccard(previous, corpus.sentences[j - 1]) >= settings.overlap for j in taken
+                jaccard(previous, corpus.lines[j - 1]) >= settings.overlap for j in taken
             )
             if not alike and corpus.chunk[i] not in corpus.chunk[taken]:
                 taken.append(i)
@@ -99,11 +99,14 @@ def all_similarities(counted: Counted, form: Form, ablation: Ablation = FULL) ->
 )
 def test_context_sets_match_the_definition(settings: Mapping[str, Any]) -> None:
     counted = Counted(**settings)
-    texts = [*TEXTS, *counted.corpus.sentences[::3]]
+    texts = [*TEXTS, *counted.corpus.lines[::3]]
+    chunk, screening = counted.corpus.chunk, counted.screening
     for text, found in zip(texts, counted.origin.context_sets(texts), strict=True):
         assert found.contexts.tolist() == set_by_definition(counted, text, (1, 1, 1, 1))
         assert found.terms == pytest.approx(np.array([counted.terms(text, i) for i in found.contexts]), abs=1e-6)
         assert found.topped_up or np.all(np.diff(scores(found.terms, (1, 1, 1, 1))) <= 0)
+        screened = np.isin(chunk[found.contexts], screening.chunks(text, counted.contexts.chunks)[0])
+        assert (found.topped_up, found.fallback) == (screened.any() and not screened.all(), not screened.any())
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -142,6 +145,7 @@ def test_scores_do_not_depend_on_the_batch_size(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("semblance.models.origin.scoring.term_table.PAIRS_PER_BATCH", 7)
     counted = Counted()
     assert counted.origin.pairs_per_batch == 1
+    assert counted.origin.similarities([], []).shape == (0,)
     assert all_similarities(counted, "centred") == pytest.approx(together, abs=1e-12)
     alone = [Counted().origin.similarities([a], [b], "centred")[0] for a, b in PAIRS]
     assert alone == pytest.approx(together, abs=1e-12)
@@ -153,20 +157,6 @@ def test_a_smaller_set_is_the_beginning_of_a_larger_one() -> None:
         [some], [own] = large.context_sets([text], Ablation(size=2)), small.context_sets([text])
         assert some.contexts.tolist() == large.context_sets([text])[0].contexts[:2].tolist()
         assert some.contexts.tolist() == own.contexts.tolist()
-
-
-def test_sets_with_too_few_screened_chunks_are_topped_up() -> None:
-    counted = Counted(chunks=2, overlap=1.0)
-    for text, found in zip(TEXTS[:4], counted.origin.context_sets(TEXTS[:4]), strict=True):
-        assert (found.topped_up, found.fallback, len(found)) == (True, False, 5)
-        chunks = set(counted.screening.chunks(text, 2)[0].tolist())
-        screened = [int(chunk) in chunks for chunk in counted.corpus.chunk[found.contexts]]
-        assert 0 < sum(screened) <= 2
-        assert screened == sorted(screened, reverse=True), "topped-up contexts are not last"
-    [nearest] = counted.origin.context_sets(TEXTS[5:])  # shares no bigram with the corpus
-    assert (nearest.topped_up, nearest.fallback, len(nearest)) == (False, True, 5)
-    [enough] = Counted(chunks=99, size=2).origin.context_sets(TEXTS[:1])
-    assert not enough.topped_up
 
 
 def test_contexts_containing_the_text_itself_are_excluded() -> None:
@@ -240,7 +230,7 @@ def test_explanations_sum_to_the_score_and_show_the_context(form: Form) -> None:
     assert len(top) == 3
     assert top[0].contribution == max(found.by_context)
     for each in top:
-        sentences = counted.corpus.sentences
+        sentences = counted.corpus.lines
         assert (each.left, each.right) == (sentences[each.context - 1], sentences[each.context + 1])
 
 
@@ -256,7 +246,3 @@ def test_invisible_texts_are_refused() -> None:
     with pytest.raises(BadTexts) as refused:
         Counted().origin.context_sets(["fine", " \u200b", "\ud800"])
     assert [(each.index, each.code) for each in refused.value.problems] == [(1, "empty_text"), (2, "ill_formed_text")]
-
-
-def test_no_pairs_give_no_scores() -> None:
-    assert Counted().origin.similarities([], []).shape == (0,)

@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 
 from semblance.models.errors import BadCheckpoint, NotExplainable, UnknownName
-from semblance.models.evaluation.evaluation import evaluate
-from semblance.models.evaluation.statistics.bootstrap import Resampling
-from semblance.models.evaluation.tasks import GradedPairs, Retrieval
+from semblance.models.evaluation.tasks import Retrieval
 from semblance.models.origin.scoring.ablations import ABLATIONS, Ablation, Variant, find_variant
 from semblance.models.origin.scoring.origin import Origin
 from semblance.models.origin.scoring.origin_scorer import OriginScorer
@@ -57,14 +55,6 @@ def test_scores_match_origin_and_compute_each_term_once() -> None:
     assert computed <= 3 * len({*TEXTS, *counted.origin.references}) * contexts
     scorer(counted).scores(names, RIGHT, LEFT)
     assert counted.generation.calls == computed
-
-
-def test_variants_are_measures_of_an_evaluation() -> None:
-    task = GradedPairs(LEFT, RIGHT, list(range(len(PAIRS))), [""] * len(PAIRS))
-    names = ["cosine", "centred", "random_cosine"]
-    found = evaluate({"mine": task}, scorer(Counted()), names, Resampling(50), "cosine")
-    assert (found.about["model"], found.about["contexts_size"]) == ("counted", "5")
-    assert [each.measure for each in found.outcomes] == names
 
 
 def test_an_interrupted_evaluation_resumes_with_the_next_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,13 +139,10 @@ def test_the_variance_by_term_is_that_of_the_scores() -> None:
     texts = [*TEXTS[:4], *TEXTS[:2]]
     found = variance_by_term(counted.origin, texts)
     assert list(found) == ["all terms", *TERMS]
+    assert list(variance_by_term(Counted(weights=(1, 0, 2, 0)).origin, texts)) == ["all terms", "coherence", "left"]
     contexts = [i for each in counted.origin.context_sets(TEXTS[:4]) for i in each.contexts]
     terms = np.array([[counted.terms(text, i) for i in contexts] for text in TEXTS[:4]])
     for name, scores in (("all terms", terms.sum(axis=2)), ("left", terms[:, :, 2])):
         means = scores.mean(axis=0)
         assert found[name].context == pytest.approx(np.var(means) / np.var(scores), abs=1e-5)
         assert found[name].sentence + found[name].context + found[name].both == pytest.approx(1)
-
-
-def test_the_variance_has_no_rows_for_terms_without_weight() -> None:
-    assert list(variance_by_term(Counted(weights=(1, 0, 2, 0)).origin, TEXTS[:4])) == ["all terms", "coherence", "left"]

@@ -23,8 +23,8 @@ WORDS = ("the", "storm", "can't", "unbelievably", "stop", ",", "Zürich", "near"
 
 
 @pytest.fixture(scope="module")
-def model(folder: Path) -> SentenceTransformer:
-    return build_model(read_transformer(Source(folder)), Clrcmd()).eval()
+def model(small: Path) -> SentenceTransformer:
+    return build_model(read_transformer(Source(small)), Clrcmd()).eval()
 
 
 def aligned(model: SentenceTransformer, max_tokens: int = 128, temperature: float = 0.1) -> AlignedWords:
@@ -42,10 +42,10 @@ def word_pairs(draw: st.DrawFn) -> WordAlignedPair:
 
 @given(pairs=st.lists(word_pairs(), min_size=1, max_size=4))
 @settings(max_examples=30, deadline=None)
-def test_the_loss_equals_its_formula(pairs: list[WordAlignedPair], folder: Path, model: SentenceTransformer) -> None:
+def test_the_loss_equals_its_formula(pairs: list[WordAlignedPair], small: Path, model: SentenceTransformer) -> None:
     losses = []
     for pair in pairs:
-        x, y = (word_vectors(folder, words) for words in (pair.left, pair.right))
+        x, y = (word_vectors(small, words) for words in (pair.left, pair.right))
         logits = x @ y.T / 0.1
         losses += of_words(logits, pair.sure, pair.possible)
         losses += of_words(logits.T, flipped(pair.sure), flipped(pair.possible))
@@ -67,9 +67,9 @@ def flipped(links: frozenset[tuple[int, int]]) -> frozenset[tuple[int, int]]:
     return frozenset((j, i) for i, j in links)
 
 
-def word_vectors(folder: Path, words: tuple[str, ...]) -> np.ndarray:
+def word_vectors(small: Path, words: tuple[str, ...]) -> np.ndarray:
     """Unit vectors of words: means of their tokens, found by the encoder's own spans."""
-    encoder = load(folder)
+    encoder = load(small)
     text = encoder.tokenize([" ".join(words)], "query", "END")
     [encoded] = encoder.encode(text, "tokens")
     starts = np.cumsum([0, *(len(word) + 1 for word in words)])

@@ -21,10 +21,10 @@ from tests.support.small_model import load
 TEXTS = ["the dog runs near the river", "a storm", "the ship waits near the bridge today"]
 
 
-def tuned_model(folder: Path) -> SentenceTransformer:
+def tuned_model(small: Path) -> SentenceTransformer:
     """The network with random adapters."""
     torch.manual_seed(0)
-    model = build_model(read_transformer(Source(folder)), Clrcmd(low_rank=LowRank(rank=4), dropout=0.3))
+    model = build_model(read_transformer(Source(small)), Clrcmd(low_rank=LowRank(rank=4), dropout=0.3))
     for module in model.modules():
         if isinstance(module, LoraLayer):
             for weights in module.lora_B.parameters():
@@ -36,18 +36,18 @@ def kept(model: SentenceTransformer, weight: float) -> KeptVectors:
     return KeptVectors(model, TEXTS, weight, batch_size=2, max_tokens=64)
 
 
-def test_the_loss_equals_its_formula_over_saved_models(folder: Path, tmp_path: Path) -> None:
-    model = tuned_model(folder).eval()
+def test_the_loss_equals_its_formula_over_saved_models(small: Path, tmp_path: Path) -> None:
+    model = tuned_model(small).eval()
     loss = kept(model, 3.0).of(TEXTS).item()
     merge_adapters(model, 1.0).save_pretrained(str(tmp_path / "tuned"), create_model_card=False)
-    before, after = (_token_vectors(each) for each in (folder, tmp_path / "tuned"))
+    before, after = (_token_vectors(each) for each in (small, tmp_path / "tuned"))
     cosines = (before * after).sum(axis=1) / np.linalg.norm(before, axis=1) / np.linalg.norm(after, axis=1)
     assert loss == pytest.approx(3 * (1 - cosines).mean(), rel=1e-3)
     assert loss > 0.01, "the adapters change nothing: this test proves nothing"
 
 
-def test_the_reference_has_no_dropout_and_no_gradient(folder: Path) -> None:
-    model = tuned_model(folder)
+def test_the_reference_has_no_dropout_and_no_gradient(small: Path) -> None:
+    model = tuned_model(small)
     passes = []
     model.register_forward_hook(lambda module, *_: passes.append((module.training, torch.is_grad_enabled())))
     loss = kept(model, 1.0).of(TEXTS)
@@ -60,8 +60,8 @@ def test_the_reference_has_no_dropout_and_no_gradient(folder: Path) -> None:
         assert (weights.grad is not None) == is_adapter, name
 
 
-def test_a_batch_is_drawn_by_the_generator_of_torch(folder: Path) -> None:
-    loss = kept(tuned_model(folder).eval(), 1.0)
+def test_a_batch_is_drawn_by_the_generator_of_torch(small: Path) -> None:
+    loss = kept(tuned_model(small).eval(), 1.0)
     values = []
     for seed in (0, 0, 1, 2, 3):
         torch.manual_seed(seed)
