@@ -1,4 +1,4 @@
-"""Threads: connected components, held out completely; and the real ones of a service desk."""
+"""Threads: connected components, held out completely."""
 
 from __future__ import annotations
 
@@ -64,24 +64,3 @@ def test_rejected_rows_are_counted(tmp_path: Path) -> None:
 def test_table_without_the_columns_raises(tmp_path: Path) -> None:
     with pytest.raises(BadDataSet, match=r"t\.tsv, line 1: no column is named tweet_id2, text1"):
         draw_sets(write(tmp_path / "t.tsv", "tweet_id1\ttext2"), tmp_path / "out", Sizes())
-
-
-def test_spotifycares_is_split_by_thread(data: Path, tmp_path: Path) -> None:
-    file = data / "twitter" / "spotifycares_threads.tsv"
-    counts, tally, threads = draw_sets(file, tmp_path / "out", Sizes(500, 1, 29))
-    assert (tally.lines, tally.kept + tally.refused.total(), threads) == (5055, 5055, 2963)
-    assert counts.queries == {"threads": 500}
-    assert counts.pairs["threads"] > 2000
-    linked = [line.split("\t")[1:3] for line in file.read_text("utf-8").splitlines()[1:]]
-    thread = {each: each for link in linked for each in link}
-    for _ in range(12):  # the longest thread has 12 tweets
-        for a, b in linked:
-            thread[a] = thread[b] = min(thread[a], thread[b])
-    asked = set()
-    for row in rankings(tmp_path / "out", "threads"):
-        asked.add(thread[row["query_id"]])
-        same = [thread[each] == thread[row["query_id"]] for each in row["candidate_ids"]]
-        assert same == [grade == 1 for grade in row["relevance"]]
-        assert (sum(same), len(same)) == (1, 30)
-    assert len(asked) == 500
-    assert not asked & {thread[each] for *_, a, b in pairs(tmp_path / "out", "threads") for each in (a, b)}

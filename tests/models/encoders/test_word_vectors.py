@@ -16,11 +16,9 @@ from semblance.models.catalogue import similarity
 from semblance.models.embeddings import TokenEmbeddings
 from semblance.models.encoders.word_vectors import WordVectors
 from semblance.models.errors import BadCheckpoint, BadTexts
-from semblance.models.evaluation.tasks import GradedPairs
 from semblance.models.protocols import Encoder
 from semblance.models.similarities.cosine import Cosine
 from semblance.models.tokenization.words import word_piece_tokenizer
-from semblance.service.cli.evaluate.data_sets import read_task
 from semblance.service.model_loading.registry import read_source
 from tests.support.small_model import load, random_vectors, write_glove
 
@@ -262,16 +260,6 @@ def test_malformed_tensors_of_model2vec_are_rejected(
     save_file({"embeddings": vectors, **tensors}, tmp_path / "m" / "model.safetensors")
     with pytest.raises(BadCheckpoint, match=message):
         load(tmp_path / "m")
-
-
-def test_static_vectors_reach_their_known_score_on_the_sts_benchmark(data: Path) -> None:
-    """0.76 by mean, cosine and Pearson: README of the data, section 8."""
-    encoder = load(data / "vectors" / "potion_base_4m_int8.npz")
-    task = read_task("stsb", data)
-    assert isinstance(task, GradedPairs)
-    left, right = embedded(encoder, *task.left), embedded(encoder, *task.right)
-    scores = [Cosine().score(a, b) for a, b in zip(left, right, strict=True)]
-    assert np.corrcoef(scores, task.gold)[0, 1] == pytest.approx(0.76, abs=0.005)
 
 
 def test_the_first_vector_of_glove_equals_the_published_one(data: Path) -> None:

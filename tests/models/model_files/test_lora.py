@@ -19,11 +19,8 @@ from sentence_transformers import SentenceTransformer
 from transformers import AutoModel, AutoModelForMaskedLM
 
 from semblance.models.embeddings import unit_rows
-from semblance.models.encoders.transformer import Transformer
 from semblance.models.errors import BadCheckpoint
-from semblance.models.model_files.checkpoint import read_checkpoint
 from semblance.models.model_files.lora import CONFIG, WEIGHTS, read_low_rank_adapter
-from semblance.models.runtime import Compute
 from semblance.service.model_loading.registry import read_source
 from tests.support.project import PROJECT
 from tests.support.small_model import BUILT_IN_FOLDER, edit, load
@@ -233,12 +230,6 @@ def test_altered_missing_and_truncated_files_are_rejected(small: Path, adapter: 
     for folder in (tmp_path / "nowhere", small):
         with pytest.raises(BadCheckpoint, match=f"cannot read {folder}/{CONFIG}"):
             read_source(f"{small}?adapter={folder}")
-
-
-def test_an_adapted_network_in_bfloat16_has_the_same_space(small: Path, adapter: Path) -> None:
-    checkpoint = read_checkpoint(small, adapter=read_low_rank_adapter(adapter))
-    exact, half = Transformer("m", checkpoint), Transformer("m", checkpoint, Compute(precision="bfloat16"))
-    assert (exact.space, exact.build != half.build) == (half.space, True)
 
 
 @pytest.mark.slow

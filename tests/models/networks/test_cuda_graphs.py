@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -56,27 +57,16 @@ def tensors(tree: Any) -> list[Tensor]:
     return [each for each in tree_leaves(tree) if isinstance(each, Tensor)]
 
 
-class Stream:
-    """Stand-in for a stream, whose work is done immediately."""
-
-    def wait_stream(self, other: Stream) -> None:
-        """Nothing to wait for."""
-
-
 class Cuda:
-    """Streams and captures as in torch: a failed capture does not restore the previous stream."""
+    """Streams and captures as in torch, done at once: a failed capture does not restore the previous stream."""
 
     def __init__(self) -> None:
-        self.now = Stream()
+        self.now: object = Mock()
         self.under_way = False
 
-    def current(self) -> Stream:
-        return self.now
-
     @contextmanager
-    def stream(self, stream: Stream) -> Iterator[None]:
-        before = self.current()
-        self.now = stream
+    def stream(self, stream: object) -> Iterator[None]:
+        before, self.now = self.now, stream
         try:
             yield
         finally:
@@ -84,9 +74,7 @@ class Cuda:
 
     @contextmanager
     def graph(self, tape: Tape, **_: Any) -> Iterator[None]:
-        before = self.current()
-        self.now = Stream()
-        self.under_way = True
+        before, self.now, self.under_way = self.now, Mock(), True
         try:
             with tape:
                 yield
@@ -100,13 +88,16 @@ class Cuda:
 @pytest.fixture
 def cuda(monkeypatch: pytest.MonkeyPatch) -> Cuda:
     cuda = Cuda()
-    monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: None)
-    monkeypatch.setattr(torch.cuda, "device", lambda _: nullcontext())
-    monkeypatch.setattr(torch.cuda, "Stream", Stream)
-    monkeypatch.setattr(torch.cuda, "current_stream", cuda.current)
-    monkeypatch.setattr(torch.cuda, "stream", cuda.stream)
-    monkeypatch.setattr(torch.cuda, "CUDAGraph", Tape)
-    monkeypatch.setattr(torch.cuda, "graph", cuda.graph)
+    for name, stand_in in (
+        ("graph_pool_handle", lambda: None),
+        ("device", lambda _: nullcontext()),
+        ("Stream", Mock),
+        ("current_stream", lambda: cuda.now),
+        ("stream", cuda.stream),
+        ("CUDAGraph", Tape),
+        ("graph", cuda.graph),
+    ):
+        monkeypatch.setattr(torch.cuda, name, stand_in)
     return cuda
 
 
@@ -158,10 +149,10 @@ def test_a_failed_capture_restores_the_stream_and_releases_the_lock(cuda: Cuda) 
             raise RuntimeError("operation not permitted when stream is capturing")
         return forward(inputs, shape)
 
-    before, (inputs, shape, _) = cuda.current(), inputs_of((3,))
+    before, (inputs, shape, _) = cuda.now, inputs_of((3,))
     with pytest.raises(RuntimeError, match="not permitted"):
         CudaGraphs(uncapturable, CPU)(inputs, shape)
-    assert cuda.current() is before
+    assert cuda.now is before
     assert not CAPTURE_LOCK.locked()
 
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from transformers import BertConfig, BertModel, MPNetConfig, MPNetModel, RobertaConfig, RobertaModel
+from transformers import MPNetConfig, MPNetModel
 
 from semblance.models.errors import NotExportable
 from semblance.models.model_files.checkpoint import read_checkpoint
@@ -18,23 +18,10 @@ from semblance.models.networks.graph_export import ExportableNetwork, export_gra
 from semblance.models.networks.shape_buckets import TEXTS, TOKENS, WIDTHS, graph_inputs, next_size
 from semblance.models.networks.torch_network import first_position
 from semblance.models.runtime import NetworkFacts
-from semblance.models.text import Ints
-from tests.support.small_model import BUILT_IN_FOLDER, make_small
+from tests.models.networks.random_networks import SIZES, alone, random_network, texts
+from tests.support.small_model import BUILT_IN_FOLDER
 
-SIZES: dict[str, Any] = {
-    "vocab_size": 200,
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "intermediate_size": 64,
-    "pad_token_id": 1,
-}
 FACTS = NetworkFacts(dim=1, max_tokens=512, pad_id=0, first_position=0, tokenizer="")
-
-
-def texts(lengths: list[int], seed: int = 0) -> list[Ints]:
-    rng = np.random.default_rng(seed)
-    return [rng.integers(5, 200, n).astype(np.int32) for n in lengths]
 
 
 @given(st.lists(st.integers(1, 300), min_size=1, max_size=60))
@@ -60,22 +47,20 @@ def test_sizes_are_few_and_close_to_the_request(sizes: tuple[int, ...], most: in
     assert all(padded <= 1.25 * size for size, padded in enumerate(rounded, 1) if size > sizes[-1])
 
 
-@pytest.mark.parametrize(("kind", "config"), [(BertModel, BertConfig), (RobertaModel, RobertaConfig)])
+@pytest.mark.parametrize("family", ["bert", "roberta"])
 @pytest.mark.parametrize("lengths", [[1], [7, 1, 90, 12], [3] * 33, [130, 2]])
-def test_packed_texts_have_the_vectors_of_each_text_alone(kind: Any, config: Any, lengths: list[int]) -> None:
-    torch.manual_seed(0)
+def test_packed_texts_have_the_vectors_of_each_text_alone(family: str, lengths: list[int]) -> None:
     whole: Any = torch.nn.Module()  # with the attributes of a `TorchNetwork`
-    whole.network, whole.head = kind(config(**SIZES)).eval(), torch.nn.Linear(32, 8)
+    whole.network, whole.head = random_network(family), torch.nn.Linear(32, 8)
     facts = NetworkFacts(32, 128, 1, first_position(whole.network), "")
     with torch.inference_mode():
         sample = texts(lengths)
-        alone = [whole.head(whole.network(torch.from_numpy(each).long()[None]).last_hidden_state[0]) for each in sample]
+        expected = torch.cat([whole.head(torch.from_numpy(alone(whole.network, each))) for each in sample])
         packed = ExportableNetwork(whole)(*map(torch.from_numpy, graph_inputs(sample, facts)))
-    np.testing.assert_allclose(packed[: sum(lengths)], torch.cat(alone), atol=2e-5)
+    np.testing.assert_allclose(packed[: sum(lengths)], expected, atol=2e-5)
 
 
-def test_a_network_with_relative_positions_is_rejected(tmp_path: Path) -> None:
-    folder = make_small(tmp_path / "mpnet")
+def test_a_network_with_relative_positions_is_rejected(folder: Path) -> None:
     config = MPNetConfig(**SIZES | {"vocab_size": 30527, "pad_token_id": 0}, max_position_embeddings=514)
     torch.manual_seed(0)
     network = MPNetModel(config)

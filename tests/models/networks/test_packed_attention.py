@@ -6,16 +6,15 @@ import inspect
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
 from torch.nn.attention import varlen
-from transformers import BertConfig, BertModel
 
 from semblance.models.networks import packed_attention
 from semblance.models.networks.packed_attention import TextSpans
 from semblance.models.networks.packed_batches import PackedBatches
+from tests.models.networks.random_networks import alone, ones, random_network, texts
 
 OFFSETS = (0, 5, 5, 6, 30, 30)
 SPANS = TextSpans(torch.tensor(OFFSETS, dtype=torch.int32), longest=26)
@@ -89,18 +88,11 @@ def test_kernel_output_behind_the_last_text_is_ignored(monkeypatch: pytest.Monke
     """The kernel writes nothing there, so that memory may hold anything; here NaN."""
     monkeypatch.setattr(varlen, "varlen_attn", documented_kernel)
     monkeypatch.setattr(packed_attention, "_padded_attention", packed_attention._flash_attention)
-    config = BertConfig(
-        vocab_size=200, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64
-    )
-    network = BertModel(config)
-    rng = np.random.default_rng(0)
-    ids = [rng.integers(5, 200, n).astype(np.int32) for n in (7, 30, 2)]
-    with torch.inference_mode():
-        network.eval()  # type: ignore[no-untyped-call]
-        alone = [network(torch.from_numpy(each).long()[None]).last_hidden_state[0].numpy() for each in ids]
+    network, ids = random_network(), texts((7, 30, 2))
+    oracles = [alone(network, each) for each in ids]
     runtime = PackedBatches(network, torch.nn.Identity(), "mean")
     runtime._replay = runtime._forward  # so that batches are padded
-    output = runtime.run(ids, [np.ones(len(each), np.float32) for each in ids], "tokens")
-    for vectors, pooled, oracle in zip(output.vectors, output.pooled, alone, strict=True):
+    output = runtime.run(ids, ones(ids), "tokens")
+    for vectors, pooled, oracle in zip(output.vectors, output.pooled, oracles, strict=True):
         assert vectors == pytest.approx(oracle, abs=1e-5)
         assert pooled == pytest.approx(oracle.mean(axis=0), abs=1e-5)

@@ -12,7 +12,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn.attention import varlen
-from transformers import AutoConfig, AutoModel, BertConfig, BertModel
+from transformers import BertConfig, BertModel
 
 from semblance.models.embeddings import Floats, unit_rows
 from semblance.models.errors import DeviceLost, NotExportable
@@ -21,43 +21,11 @@ from semblance.models.networks.cuda_graphs import MAX_TOKENS, BatchShape, Device
 from semblance.models.networks.packed_batches import PackedBatches, pool
 from semblance.models.runtime import Pooling, Precision
 from semblance.models.text import Ints
+from tests.models.networks.random_networks import NETWORKS, SIZES, alone, ones, random_network, texts, with_real_spread
 from tests.support.devices import DEVICES
 
-VOCABULARY = 200
-SIZES: dict[str, Any] = {
-    "vocab_size": VOCABULARY,
-    "hidden_size": 32,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 4,
-    "intermediate_size": 64,
-    "pad_token_id": 1,
-}
 LENGTHS = (7, 1, 90, 12, 3, 150, 2)
 NEAR = {"cpu": 1e-5, "cuda": 1e-4}  # another device adds products in another order
-
-
-NETWORKS: dict[str, dict[str, Any]] = {
-    "bert": SIZES,
-    "roberta": SIZES | {"type_vocab_size": 1, "max_position_embeddings": 160},
-    "distilbert": {"vocab_size": VOCABULARY, "dim": 32, "n_layers": 3, "n_heads": 4, "hidden_dim": 64},
-    "modernbert": SIZES | {"local_attention": 16},  # in two of three layers, to the 8 nearest tokens on either side
-}
-
-
-def random_network(family: str = "bert") -> Any:
-    """A network whose texts differ and whose attention is far from uniform; the same on every call."""
-    config = AutoConfig.for_model(family, **NETWORKS.get(family, SIZES))
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        return with_real_spread(AutoModel.from_config(config))  # type: ignore[no-untyped-call]
-
-
-def with_real_spread(network: Any) -> Any:
-    with torch.no_grad():
-        for weights in network.parameters():
-            if weights.ndim == 2:
-                weights.mul_(6)
-    return network.eval()
 
 
 @pytest.fixture(params=DEVICES)
@@ -70,25 +38,9 @@ def network(request: pytest.FixtureRequest) -> Any:
     return random_network(request.param)
 
 
-def texts(lengths: Sequence[int] = LENGTHS) -> list[Ints]:
-    rng = np.random.default_rng(5)
-    return [rng.integers(5, VOCABULARY, n).astype(np.int32) for n in lengths]
-
-
-def ones(ids: Sequence[Ints]) -> list[Floats]:
-    return [np.ones(len(each), np.float32) for each in ids]
-
-
-def alone(network: Any, ids: Ints) -> Floats:
-    """The oracle: one text without padding, mask or positions."""
-    with torch.inference_mode():
-        hidden: Floats = network(input_ids=torch.from_numpy(ids).long()[None]).last_hidden_state[0].float().numpy()
-    return hidden
-
-
 def test_packed_texts_have_the_vectors_of_each_text_alone(network: Any, device: str) -> None:
     """And arrays of their own."""
-    ids = texts()
+    ids = texts(LENGTHS)
     expected = [alone(network, each) for each in ids]
     assert (unit_rows(expected[0]) * unit_rows(expected[2][:7])).sum(axis=1).max() < 0.9, "texts must differ"
     output = PackedBatches(network, torch.nn.Identity(), "mean", device).run(ids, ones(ids), "tokens")
@@ -110,7 +62,7 @@ DEFINITIONS: dict[Pooling, Callable[[Floats, Floats], Floats]] = {
 @pytest.mark.parametrize("pooling", DEFINITIONS)
 def test_the_head_precedes_pooling_and_weights_exclude_tokens(pooling: Pooling, device: str) -> None:
     torch.manual_seed(1)
-    network, head, ids = random_network(), torch.nn.Linear(32, 5), texts()
+    network, head, ids = random_network(), torch.nn.Linear(32, 5), texts(LENGTHS)
     weights = ones(ids)
     weights[2][:40] = 0.0
     weights[3][:] = np.linspace(0, 1, 12)
@@ -189,7 +141,7 @@ def test_loading_another_model_concurrently_changes_nothing(device: str) -> None
 def test_only_batches_for_graphs_are_padded_and_keep_vectors(
     network: Any, graphs: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ids, shapes = texts(), []
+    ids, shapes = texts(LENGTHS), []
     runtime = PackedBatches(network, torch.nn.Identity(), "mean")
     expected, forward = runtime.run(ids, ones(ids), "tokens"), runtime._forward
 
@@ -236,12 +188,12 @@ def test_a_failing_kernel_is_rejected_and_the_network_unchanged(
     monkeypatch.setattr(varlen, "varlen_attn", fail)
     monkeypatch.setattr(device_errors, "_responds", lambda _: False)
     network = random_network()
-    before = alone(network, texts()[0])
+    before = alone(network, texts(LENGTHS)[0])
     PackedBatches(random_network(), torch.nn.Identity(), "mean", precision="float32")  # without the kernel
     with pytest.raises(raised, match=str(fault)):
         PackedBatches(network, torch.nn.Identity(), "mean", precision="bfloat16")
     if raised is NotExportable:
-        np.testing.assert_array_equal(alone(network, texts()[0]), before)
+        np.testing.assert_array_equal(alone(network, texts(LENGTHS)[0]), before)
 
 
 def test_bfloat16_keeps_norms_and_embeddings_in_float32() -> None:
@@ -274,10 +226,10 @@ class Mixing(BertModel):  # type: ignore[no-untyped-call]
 )
 def test_networks_that_cannot_be_packed_are_rejected_unchanged(make: Callable[[], Any], message: str) -> None:
     network = make()
-    before = alone(network, texts()[0])
+    before = alone(network, texts(LENGTHS)[0])
     with pytest.raises(NotExportable, match=message):
         PackedBatches(network, torch.nn.Identity(), "mean")
-    np.testing.assert_array_equal(alone(network, texts()[0]), before)
+    np.testing.assert_array_equal(alone(network, texts(LENGTHS)[0]), before)
 
 
 @given(st.lists(st.integers(1, 512), min_size=1, max_size=200))

@@ -138,12 +138,6 @@ def test_partial_transport_agrees_with_a_linear_program(a: TokenEmbeddings, b: T
     assert similarity("partial_transport").score(a, b) == pytest.approx(float((plan * cosines).sum()), abs=1e-6)
 
 
-def test_words_move_only_above_the_threshold() -> None:
-    for cosine, score in ((0.49, 0.0), (0.51, 0.51)):
-        a, b = words("cat", [[1, 0]]), words("dog", [[cosine, (1 - cosine**2) ** 0.5]])
-        assert similarity("partial_transport").score(a, b) == pytest.approx(score, abs=1e-6)
-
-
 @pytest.mark.parametrize("name", ["partial_transport", "unbalanced_transport"])
 def test_texts_of_special_tokens_only_score_0(name: str) -> None:
     special, plain = (embeddings_of(np.ones((2, 3), np.float32), [marked] * 2) for marked in (True, False))

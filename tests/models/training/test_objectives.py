@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer import losses
 from torch import Tensor
-from torch.nn.functional import cross_entropy, normalize
+from torch.nn.functional import cross_entropy
 
 from semblance.models.training.losses.pairwise_rcmd import TokenBatch
 from semblance.models.training.objective import EncodedColumn, Objective, in_batch_cross_entropy
@@ -30,6 +29,7 @@ from tests.support.rcmd_variants import dense_rcmd
 CLRCMD, SBERT, TWITTER4SSE = (
     json.loads((GOLDEN_FILES / f"{name}.json").read_text()) for name in ("clrcmd_loss", "sbert", "twitter4sse_loss")
 )
+TRIPLETS = SBERT["triplet"]
 batches, seeds = st.integers(1, 6), st.integers(0, 2**31)
 
 
@@ -73,18 +73,50 @@ def columns_of(seed: int, b: int, count: int) -> list[EncodedColumn]:
 def test_the_worked_losses_of_clrcmd(case: dict[str, Any]) -> None:
     """Anchors are axes, and each candidate is a vector with the worked similarities along them."""
     similarities = torch.tensor(case["similarities"])
-    anchors = one_token_texts(torch.eye(2, 3))
     rest = (1 - similarities.T.square().sum(dim=1, keepdim=True)).sqrt()
-    assert rest.isfinite().all()
     candidates = torch.cat([similarities.T, rest], dim=1)
-    positives, negatives = one_token_texts(candidates[:2]), one_token_texts(candidates[2:])
+    columns = [one_token_texts(each) for each in (torch.eye(2, 3), candidates[:2], candidates[2:])]
     exact = similarities.double()
     for loss in (
-        Clrcmd(CLRCMD["temperature"])([anchors, positives, negatives]),
+        Clrcmd(CLRCMD["temperature"])(columns),
         in_batch_cross_entropy([exact[:, :2], exact[:, 2:]], 1 / CLRCMD["temperature"]),
     ):
         assert loss.item() == pytest.approx(case["loss"], abs=CLRCMD["tolerance"])
-    assert sum(case["rows"]) / 2 == pytest.approx(case["loss"], abs=CLRCMD["tolerance"])
+
+
+def worked(paper: Mapping[str, Any], *names: str) -> list[EncodedColumn]:
+    """Columns of the texts of a paper, of one token each."""
+    return [one_token_texts(torch.atleast_2d(torch.tensor(paper[name], dtype=torch.float32))) for name in names]
+
+
+@pytest.mark.parametrize(
+    ("objective", "columns", "labels", "expected", "paper"),
+    [
+        (
+            MultipleNegativesRanking(TWITTER4SSE["scale"]),
+            worked(TWITTER4SSE, "anchors", "positives"),
+            None,
+            TWITTER4SSE["loss"],
+            TWITTER4SSE,
+        ),
+        (CosineRegression(), worked(SBERT, "u", "v"), [SBERT["grade"]], SBERT["squared_error"], SBERT),
+        *(
+            (
+                Triplet(float(margin)),
+                worked(TRIPLETS, "anchor", "positive", "negative"),
+                None,
+                loss,
+                TRIPLETS,
+            )
+            for margin, loss in TRIPLETS["loss_of_margin"].items()
+        ),
+    ],
+)
+def test_the_worked_losses_of_other_objectives(
+    objective: Objective, columns: list[EncodedColumn], labels: list[float] | None, expected: float, paper: Any
+) -> None:
+    loss = objective(columns, None if labels is None else torch.tensor(labels))
+    assert loss.item() == pytest.approx(expected, abs=paper["tolerance"])
 
 
 @given(seed=seeds, b=batches, count=st.integers(2, 4))
@@ -103,26 +135,10 @@ def test_the_pooled_weight_adds_the_loss_over_cosines() -> None:
     assert_same(Clrcmd(temperature=0.1, pooled_weight=0.25), alone + 0.25 * pooled, columns)
 
 
-def test_the_worked_loss_of_twitter4sse() -> None:
-    a, p = (torch.tensor(TWITTER4SSE[name], dtype=torch.float32) for name in ("anchors", "positives"))
-    tolerance = TWITTER4SSE["tolerance"]
-    cosines = normalize(a) @ normalize(p).T
-    torch.testing.assert_close(cosines, torch.tensor(TWITTER4SSE["cosines"]), atol=tolerance, rtol=0)
-    rows = cross_entropy(TWITTER4SSE["scale"] * cosines, torch.arange(3), reduction="none")
-    torch.testing.assert_close(rows, torch.tensor(TWITTER4SSE["rows"]), atol=tolerance, rtol=0)
-    loss = MultipleNegativesRanking(TWITTER4SSE["scale"])([one_token_texts(a), one_token_texts(p)])
-    assert loss.item() == pytest.approx(TWITTER4SSE["loss"], abs=tolerance)
-
-
-def worked_softmax() -> tuple[Softmax, list[EncodedColumn]]:
-    objective = Softmax(2, 3)
+def test_the_worked_features_logits_and_losses_of_softmax() -> None:
+    objective, pair = Softmax(2, 3), worked(SBERT, "u", "v")
     objective.classifier.weight.data = torch.tensor(SBERT["weight"])
     objective.classifier.bias.data = torch.zeros(3)
-    return objective, [one_token_texts(torch.tensor([SBERT[name]], dtype=torch.float32)) for name in ("u", "v")]
-
-
-def test_the_worked_features_logits_and_losses_of_softmax() -> None:
-    objective, pair = worked_softmax()
     assert objective.features(pair)[0].tolist() == SBERT["features"]
     logits = objective.classifier(objective.features(pair))[0].tolist()
     assert logits == pytest.approx(SBERT["logits"], abs=SBERT["tolerance"])
@@ -144,21 +160,6 @@ def test_softmax_matches_sentence_transformers(seed: int, b: int, k: int) -> Non
         strict=True,
     ):
         torch.testing.assert_close(found, parameter)
-
-
-def test_the_worked_squared_error() -> None:
-    _, (u, v) = worked_softmax()
-    loss = CosineRegression()([u, v], torch.tensor([SBERT["grade"]]))
-    assert loss.item() == pytest.approx(SBERT["squared_error"], abs=SBERT["tolerance"])
-    assert math.sqrt(loss.item()) == pytest.approx(SBERT["grade"] - SBERT["cosine"], abs=1e-5)
-
-
-@pytest.mark.parametrize(("margin", "expected"), SBERT["triplet"]["loss_of_margin"].items())
-def test_the_worked_triplets(margin: str, expected: float) -> None:
-    names = ("anchor", "positive", "negative")
-    columns = [one_token_texts(torch.tensor([SBERT["triplet"][name]], dtype=torch.float32)) for name in names]
-    loss = Triplet(float(margin))(columns)
-    assert loss.item() == pytest.approx(expected, abs=SBERT["triplet"]["tolerance"])
 
 
 @pytest.mark.parametrize(

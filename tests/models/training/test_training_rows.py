@@ -1,7 +1,8 @@
-"""Training rows: reading them, errors with file and line, and the rows left out."""
+"""Training rows and running text: reading them, errors with file and line, and the rows left out."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -19,6 +20,7 @@ from semblance.models.training.recipe import Recipe
 from semblance.models.training.recipes.sbert_nli import SbertNli
 from semblance.models.training.recipes.sbert_regression import SbertRegression
 from semblance.models.training.recipes.surrogate import Surrogate
+from semblance.models.training.running_text import read_running_text
 from semblance.models.training.training_rows import TrainingRows, read_rows
 from tests.support.text_files import write, write_table
 
@@ -116,3 +118,28 @@ def test_all_texts_of_a_task_count_as_evaluated() -> None:
     pair = WordAlignedPair("1", ("a", "b"), ("c",), frozenset(), frozenset())
     assert set(texts_of(WordAlignment([pair]))) == {"a b", "c"}
     assert set(texts_of(Retrieval({"d": "a"}, {"q": "b"}, {"q": {"d": 1}}))) == {"a", "b"}
+
+
+def test_running_text_of_all_files_is_read_without_evaluated_texts(tmp_path: Path) -> None:
+    lines = write(tmp_path / "a.txt", "It was  a dark night.", "", "Too short here", "The storm came from the west.")
+    objects = write(tmp_path / "b.jsonl", '{"text": "She sold the old house.", "doc": 1}', '{"text": ""}')
+    found = read_running_text([lines, objects], ())
+    assert found.texts == ["It was a dark night.", "The storm came from the west.", "She sold the old house."]
+    assert (len(found), found.removed) == (3, 0)
+    some = read_running_text([lines, objects], {"the storm came from the west"})
+    assert (some.texts, some.removed) == ([found.texts[0], found.texts[2]], 1)
+    assert len({read_running_text(files, ()).sha256 for files in ([lines], [objects], [lines, objects])}) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "complaint"),
+    [
+        ("a.jsonl", '{"title": "x"}', "a.jsonl, line 1: the field text is missing or no string"),
+        ("a.jsonl", '{"text": 3}', "a.jsonl, line 1: the field text is missing or no string"),
+        ("a.jsonl", "no JSON", "a.jsonl, line 1: this is not JSON"),
+        ("a.txt", "Too short", "a.txt: no text of 4 words or more to train with"),
+    ],
+)
+def test_files_without_running_text_are_refused(name: str, line: str, complaint: str, tmp_path: Path) -> None:
+    with pytest.raises(BadTrainingData, match=re.escape(complaint)):
+        read_running_text([write(tmp_path / name, line)], ())

@@ -49,7 +49,7 @@ OTHERS: Mapping[str, object] = {
     "wiki_sections_derived": 12_959,
     "wikiqa": (243, 2351),
     "wikiqa_dev": (126, 1130),
-    "wikiqa_dev_search": (126, 1130),
+    "wikiqa_dev_search": (126, 1119),
     "wikiqa_train": (873, 8672),
     "adi": (35, 82),
     "cranfield": (225, 1398),  # without two empty documents

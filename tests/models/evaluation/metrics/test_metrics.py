@@ -29,10 +29,12 @@ from semblance.models.evaluation.tasks import (
     Retrieval,
     Task,
     Triplets,
+    WordAlignedPair,
+    WordAlignment,
 )
 from tests.models.evaluation.samples import FEW, values
 from tests.support.no_progress import no_progress
-from tests.support.small_model import load, make_small
+from tests.support.small_model import load
 
 RNG = np.random.default_rng(6)
 
@@ -252,11 +254,16 @@ def test_only_positive_contributions_have_deletion_and_alignment(scorer: LocalSc
     assert not compute_metrics(task, scorer, ["rcmd"])["rcmd"].comparable
     gold = tuple(ChunkLink((i,), (i,), frozenset({"EQUI"}), 5.0) for i in (1, 2))
     pair = ChunkedPair("1", ("cat", "sleeps"), ("kitten", "naps"), ((1,), (2,)), ((1,), (2,)), gold)
-    found = compute_metrics(ChunkAlignment([pair]), scorer, ["word_movers", "rcmd", "negative_euclidean"])
+    words = WordAlignedPair("1", pair.left, pair.right, frozenset({(0, 0), (1, 1)}), frozenset())
+    found, of_words = (
+        compute_metrics(task, scorer, ["word_movers", "rcmd", "negative_euclidean"])
+        for task in (ChunkAlignment([pair]), WordAlignment([words]))
+    )
     assert {name: set(values(each).values()) for name, each in found.items()} == {"rcmd": {1.0}}
+    assert {name: values(each)["alignment_f1"] for name, each in of_words.items()} == {"rcmd": 1.0}
 
 
-def test_measures_that_cannot_explain_this_pooling_are_left_out(tmp_path: Path) -> None:
-    by_first = LocalScorer(load(f"{make_small(tmp_path / 'tiny')}?pooling=cls"), no_progress)
+def test_measures_that_cannot_explain_this_pooling_are_left_out(small: Path) -> None:
+    by_first = LocalScorer(load(f"{small}?pooling=cls"), no_progress)
     task = Deletion(["the cat sleeps"], ["the kitten naps"])
     assert list(compute_metrics(task, by_first, ["cosine", "rcmd"])) == ["rcmd"]

@@ -1,10 +1,9 @@
-"""Word links and their figures: plain loops, worked examples, and the mutual best match as a script."""
+"""Word links and their figures: plain loops and worked examples."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TypeAlias, cast
 
 import numpy as np
@@ -12,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.models.evaluation.datasets import data_set
 from semblance.models.evaluation.evaluation import evaluate
 from semblance.models.evaluation.metrics import compute_metrics
 from semblance.models.evaluation.metrics.word_alignment import (
@@ -27,13 +25,12 @@ from semblance.models.evaluation.metrics.word_alignment import (
     recall,
     word_links,
 )
-from semblance.models.evaluation.scorer import LocalScorer, Scorer
+from semblance.models.evaluation.scorer import Scorer
 from semblance.models.evaluation.tasks import WordAlignedPair, WordAlignment
 from semblance.models.explanation import Link, LinkList
 from semblance.models.text import Granularity, Unit
 from tests.models.evaluation.samples import FEW, values
 from tests.support.no_progress import no_progress
-from tests.support.small_model import load
 
 Matrix: TypeAlias = Sequence[Sequence[float]]
 
@@ -179,12 +176,6 @@ def test_macro_figures_are_of_words_in_lower_case() -> None:
     assert (found["alignment_f1"], found["macro_f1"]) == (0.0, 1.0)
 
 
-def test_measures_without_positive_contributions_align_no_words() -> None:
-    scorer = fixed(word_movers={"a": [[-0.1]]}, rcmd={"a": [[0.1]]})
-    task = WordAlignment([pair_of("a", "b", {(0, 0)}, set())])
-    assert list(compute_metrics(task, scorer, ["word_movers", "rcmd"])) == ["rcmd"]
-
-
 def test_intervals_resample_sentence_pairs() -> None:
     """Of two pairs, one all right and one all wrong, the resamples have the F1 0, 1/2 or 1."""
     pairs = [pair_of("a", "b", {(0, 0)}, set()), pair_of("c d", "e", {(0, 0)}, set())]
@@ -192,41 +183,3 @@ def test_intervals_resample_sentence_pairs() -> None:
     [outcome] = evaluate({"own": WordAlignment(pairs)}, scorer, ["rcmd"], FEW).outcomes
     figure = outcome.figures[0]
     assert (figure.name, figure.value, figure.low, figure.high) == ("alignment_f1", 0.5, 0.0, 1.0)
-
-
-def mutual_best_by_cosine(scorer: LocalScorer, pair: WordAlignedPair) -> set[tuple[int, int]]:
-    """Words as the mean of their tokens' vectors, linked where each is the most similar of the other."""
-    texts = [" ".join(words) for words in (pair.left, pair.right)]
-    encoded = scorer.embed(texts, "tokens")
-    vectors = []
-    for text, words in zip(texts, (pair.left, pair.right), strict=True):
-        tokens, start = encoded[text], 0
-        assert tokens.text is not None
-        means = []
-        for word in words:
-            inside = [
-                vector
-                for vector, (first, last) in zip(tokens.vectors, tokens.text.spans.tolist(), strict=True)
-                if first < last and max(first, start) < min(last, start + len(word))
-            ]
-            mean = np.mean(inside, axis=0)
-            means.append(mean / np.linalg.norm(mean))
-            start += len(word) + 1
-        vectors.append(np.array(means))
-    cosines = vectors[0] @ vectors[1].T
-    return {(i, j) for i, row in enumerate(cosines) for j in [int(row.argmax())] if int(cosines[:, j].argmax()) == i}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("model", ["minilm", "minilm-clrcmd", "minilm-words"])
-def test_unbalanced_transport_beats_the_mutual_best_cosine(data: Path, model: str) -> None:
-    """On every tenth pair of the train part, by 2 points of F1 or more."""
-    train = data_set("edinburgh_train")
-    task = train.read(data / train.files[0])
-    assert isinstance(task, WordAlignment)
-    tenth = WordAlignment(task.pairs[::10])
-    scorer = LocalScorer(load(model), no_progress)
-    plain = [frozenset(mutual_best_by_cosine(scorer, pair)) for pair in tenth.pairs]
-    expected = float(f1(LinkCounts.of(plain, [pair.sure for pair in tenth.pairs]))[0])
-    found = values(compute_metrics(tenth, scorer, ["unbalanced_transport"])["unbalanced_transport"])
-    assert found["alignment_f1"] >= expected + 0.02

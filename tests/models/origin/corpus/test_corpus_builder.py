@@ -64,12 +64,20 @@ SHORT_RUN = ("short", ["c", "d"])  # dropped, so that its sentences do not count
 
 
 @settings(max_examples=25)  # each writes files
-@example(documents=[("own", ANY_SCRIPT), OTHER], evaluated=set(), size=5)
-@example(documents=[SHORT_RUN, ("long", ["a", "b", "c", "d", "e"]), OTHER], evaluated=set(), size=5)
-@given(documents=drawn_documents, evaluated=st.sets(sentences.map(normal_form), max_size=3), size=st.integers(1, 5))
-def test_repeated_and_evaluated_sentences_end_runs(documents: Documents, evaluated: set[str], size: int) -> None:
+@example(documents=[("own", ANY_SCRIPT), OTHER], evaluated=set(), size=5, batch=4)
+@example(documents=[SHORT_RUN, ("long", ["a", "b", "c", "d", "e"]), OTHER], evaluated=set(), size=5, batch=4)
+@given(
+    documents=drawn_documents,
+    evaluated=st.sets(sentences.map(normal_form), max_size=3),
+    size=st.integers(1, 5),
+    batch=st.sampled_from([1, 4, corpus_builder.BATCH]),
+)
+def test_repeated_and_evaluated_sentences_end_runs(
+    documents: Documents, evaluated: set[str], size: int, batch: int
+) -> None:
     expected = list(expected_runs(documents, evaluated))
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(corpus_builder, "BATCH", batch)
         out = Path(folder, "corpus")
         if len({name for name, _ in expected}) < 2:
             with pytest.raises(BadCorpus):
@@ -80,6 +88,8 @@ def test_repeated_and_evaluated_sentences_end_runs(documents: Documents, evaluat
         assert sorted(run for part in parts for run in runs_of(part)) == sorted(expected)
         for part in parts:
             assert_numbered(part, size)
+            assert list(part) == part.texts(np.arange(len(part)))
+            assert part.digest == hashlib.sha256((out / f"{part.part}.arrow").read_bytes()).hexdigest()
             assert counts.parts[part.part]["contexts"] == len(part.contexts())
         assert_sums_hold(counts)
 
@@ -91,10 +101,12 @@ def assert_numbered(corpus: Corpus, size: int) -> None:
         assert set(np.diff(numbers).tolist()) <= {0, 1}
     for inner, outer in ((corpus.chunk, corpus.run), (corpus.run, corpus.document)):
         assert len(set(zip(inner.tolist(), outer.tolist(), strict=True))) == inner[-1] + 1
-    assert np.bincount(corpus.chunk).max() <= size
+    for run in range(int(corpus.run[-1]) + 1):
+        _, lengths = np.unique(corpus.chunk[corpus.run == run], return_counts=True)
+        assert (len(lengths), np.ptp(lengths) <= 1) == (-(-lengths.sum() // size), True), "chunks of similar lengths"
     assert len(corpus.names) == corpus.document[-1] + 1
-    run = corpus.run
-    assert corpus.contexts().tolist() == [i for i in range(1, len(run) - 1) if run[i - 1] == run[i] == run[i + 1]]
+    inside = [i for i in range(1, len(corpus) - 1) if corpus.run[i - 1] == corpus.run[i] == corpus.run[i + 1]]
+    assert corpus.contexts().tolist() == inside
 
 
 def assert_sums_hold(counts: CorpusCounts) -> None:
@@ -157,26 +169,6 @@ def test_a_smaller_share_is_a_subset_of_a_larger_one(tmp_path: Path) -> None:
         assert held_out == (tested or held_out)
         assert not train & held_out
         before, tested = train, held_out
-
-
-def test_the_batch_size_does_not_change_the_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    in_two_runs = [(name, [*texts[:4], "* * *", *texts[4:]]) for name, texts in tiny_documents()]
-    build(tmp_path / "at once", in_two_runs)
-    monkeypatch.setattr(corpus_builder, "BATCH", 4)
-    build(tmp_path / "by run", in_two_runs)
-    one, two = (Corpus.open(tmp_path / name) for name in ("at once", "by run"))
-    assert list(one) == list(two) == one.texts(np.arange(len(one)))
-    for mine, other in ((one.document, two.document), (one.run, two.run), (one.chunk, two.chunk)):
-        np.testing.assert_array_equal(mine, other)
-    assert one.names == two.names
-    assert one.digest == hashlib.sha256((tmp_path / "at once" / "train.arrow").read_bytes()).hexdigest()
-
-
-def test_chunks_of_a_run_have_similar_lengths(tmp_path: Path) -> None:
-    long = [f"Sentence number {at} of many." for at in range(9)]
-    build(tmp_path / "corpus", [("long", long), OTHER], seed=0)
-    parts = opened(tmp_path / "corpus")
-    assert sorted(np.bincount(part.chunk).tolist() for part in parts) == [[3], [5, 4]]
 
 
 @pytest.mark.parametrize(

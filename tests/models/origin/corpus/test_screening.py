@@ -72,31 +72,29 @@ def assert_matches_oracle(corpus: Corpus, index: Screening, sentence: str) -> No
 
 @settings(max_examples=15)  # each writes files
 @given(
-    drawn=st.lists(st.lists(texts, min_size=3, max_size=7), min_size=2, max_size=9), queries=st.lists(texts, max_size=4)
+    drawn=st.lists(st.lists(texts, min_size=3, max_size=7), min_size=2, max_size=9),
+    queries=st.lists(texts, max_size=4),
+    batch=st.sampled_from([1, 3, screening.BATCH]),
+    postings=st.sampled_from([5, screening.POSTINGS_PER_BATCH]),
 )
-def test_scores_follow_the_formula_in_stable_order(drawn: list[list[str]], queries: list[str]) -> None:
+def test_scores_follow_the_formula_in_stable_order(
+    drawn: list[list[str]], queries: list[str], batch: int, postings: int
+) -> None:
     # numbers at the end make sentences unique, and keep all bigrams of words
     documents = [(f"d{at}", [f"{text} {at} {place}" for place, text in enumerate(own)]) for at, own in enumerate(drawn)]
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(screening, "BATCH", batch)
+        patch.setattr(screening, "POSTINGS_PER_BATCH", postings)
         corpus, found = build_screening(Path(folder), documents)
         for sentence in [*queries, corpus.text(0), corpus.text(len(corpus) - 1)]:
             assert_matches_oracle(corpus, found, sentence)
+        assert found.bigrams == len({pair for text in corpus for pair in bigrams(text)})
+        assert len(list(Path(folder, "screening").iterdir())) == 5, "temporary files are left"
 
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> tuple[Corpus, Screening]:
     return build_screening(tmp_path_factory.mktemp("tiny"), list(tiny_documents()), 8)
-
-
-def test_screening_matches_the_formula_for_any_batch_size(
-    tmp_path: Path, tiny: tuple[Corpus, Screening], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(screening, "BATCH", 7)
-    corpus, found = build_screening(tmp_path, list(tiny_documents()), 8)
-    for i in range(0, len(corpus), 40):
-        assert_matches_oracle(corpus, found, corpus.text(i))
-        assert_matches_oracle(*tiny, corpus.text(i))
-    assert found.bigrams == len({pair for text in corpus for pair in bigrams(text)})
 
 
 def test_texts_without_shared_bigrams_match_nothing(tiny: tuple[Corpus, Screening]) -> None:
@@ -119,18 +117,6 @@ def test_texts_without_shared_bigrams_match_nothing(tiny: tuple[Corpus, Screenin
 )
 def test_bigrams_are_of_words_in_any_script(text: str, pairs: list[str]) -> None:
     assert bigrams(text) == pairs
-
-
-def test_the_batch_size_of_sorting_does_not_change_the_files(
-    tmp_path: Path, tiny: tuple[Corpus, Screening], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, at_once in (("one", 2**24), ("many", 100)):
-        monkeypatch.setattr(screening, "POSTINGS_PER_BATCH", at_once)
-        (tmp_path / name).mkdir()
-        write_screening(tiny[0], tmp_path / name, lambda _more: None)
-    one, many = ({file.name: file.read_bytes() for file in (tmp_path / name).iterdir()} for name in ("one", "many"))
-    assert one == many
-    assert len(one) == 5, "temporary files are left"
 
 
 def test_an_incomplete_folder_is_refused(tmp_path: Path, tiny: tuple[Corpus, Screening]) -> None:

@@ -29,13 +29,15 @@ def holding(counted: Counted, text: str) -> set[int]:
     return {i + step for i in at for step in (-1, 0, 1)}
 
 
-def set_by_definition(counted: Counted, text: str, weights: tuple[float, ...]) -> list[int]:
+def set_by_definition(counted: Counted, text: str, weights: tuple[float, ...]) -> tuple[list[int], int]:
+    """The contexts, and how many are of screened chunks."""
     corpus, settings = counted.corpus, counted.contexts
     chunks = set(counted.screening.chunks(text, settings.chunks)[0].tolist())
     free = [i for i in corpus.contexts().tolist() if corpus.chunk[i] in chunks and i not in holding(counted, text)]
     by_coherence = sorted(free, key=lambda i: (-np.float32(counted.terms(text, i)[0]), i))
     ranked = by_coherence[: settings.size * settings.candidates]
     taken: list[int] = []
+    screened: list[int] = []
     for tier in (ranked, topping(counted, text, ranked)):
         score = {i: float(np.array(counted.terms(text, i), np.float32).astype(np.float64) @ weights) for i in tier}
         for i in sorted(tier, key=lambda i: -score[i]):
@@ -45,7 +47,8 @@ def set_by_definition(counted: Counted, text: str, weights: tuple[float, ...]) -
             )
             if not alike and corpus.chunk[i] not in corpus.chunk[taken]:
                 taken.append(i)
-    return taken[: settings.size]
+                screened += [i] if tier is ranked else []
+    return taken[: settings.size], min(len(screened), settings.size)
 
 
 def topping(counted: Counted, text: str, ranked: list[int]) -> list[int]:
@@ -63,7 +66,7 @@ def topping(counted: Counted, text: str, ranked: list[int]) -> list[int]:
 
 def similarity_by_definition(counted: Counted, a: str, b: str, form: Form, ablation: Ablation = FULL) -> float:
     weights = tuple(0.0 if name in ablation.without else 1.0 for name in TERMS)
-    joined = [i for text in (a, b) for i in set_by_definition(counted, text, weights)]
+    joined = [i for text in (a, b) for i in set_by_definition(counted, text, weights)[0]]
     if form == "double_centred":
         others = counted.origin.references
         assert len(others) == counted.contexts.references
@@ -100,13 +103,12 @@ def all_similarities(counted: Counted, form: Form, ablation: Ablation = FULL) ->
 def test_context_sets_match_the_definition(settings: Mapping[str, Any]) -> None:
     counted = Counted(**settings)
     texts = [*TEXTS, *counted.corpus.lines[::3]]
-    chunk, screening = counted.corpus.chunk, counted.screening
     for text, found in zip(texts, counted.origin.context_sets(texts), strict=True):
-        assert found.contexts.tolist() == set_by_definition(counted, text, (1, 1, 1, 1))
+        contexts, screened = set_by_definition(counted, text, (1, 1, 1, 1))
+        assert found.contexts.tolist() == contexts
+        assert (found.topped_up, found.fallback) == (0 < screened < len(contexts), screened == 0)
         assert found.terms == pytest.approx(np.array([counted.terms(text, i) for i in found.contexts]), abs=1e-6)
         assert found.topped_up or np.all(np.diff(scores(found.terms, (1, 1, 1, 1))) <= 0)
-        screened = np.isin(chunk[found.contexts], screening.chunks(text, counted.contexts.chunks)[0])
-        assert (found.topped_up, found.fallback) == (screened.any() and not screened.all(), not screened.any())
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -1,8 +1,10 @@
-"""Variants of Origin as measures of an evaluation, and the variance of its scores."""
+"""Variants of Origin as measures of an evaluation and as a teacher, and the variance of its scores."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,6 +13,7 @@ import pytest
 
 from semblance.models.errors import BadCheckpoint, NotExplainable, UnknownName
 from semblance.models.evaluation.tasks import Retrieval
+from semblance.models.origin.harvest.teacher import OriginTeacher, model_digests
 from semblance.models.origin.scoring.ablations import ABLATIONS, Ablation, Variant, find_variant
 from semblance.models.origin.scoring.origin import Origin
 from semblance.models.origin.scoring.origin_scorer import OriginScorer
@@ -19,6 +22,7 @@ from semblance.models.origin.scoring.variance import decompose_variance, varianc
 from tests.models.origin.counting_models import TEXTS, Counted
 from tests.models.origin.scoring.test_origin import PAIRS
 from tests.support.no_progress import no_progress
+from tests.support.text_files import write
 
 Item = TypeVar("Item")
 
@@ -146,3 +150,30 @@ def test_the_variance_by_term_is_that_of_the_scores() -> None:
         means = scores.mean(axis=0)
         assert found[name].context == pytest.approx(np.var(means) / np.var(scores), abs=1e-5)
         assert found[name].sentence + found[name].context + found[name].both == pytest.approx(1)
+
+
+def test_the_teacher_gives_the_scores_of_origin() -> None:
+    for weights in ((1, 1, 1, 1), (0.5, 1, 0, 2)):
+        counted = Counted(weights=weights)
+        result = OriginTeacher(counted.origin, {}).all_pairs(TEXTS)
+        pairs = list(product(TEXTS, repeat=2))
+        alone = Counted(weights=weights).origin
+        for form in FORMS:
+            expected = alone.similarities([a for a, _ in pairs], [b for _, b in pairs], form)
+            np.testing.assert_allclose(result.scores[form].ravel(), expected, atol=1e-9)
+        assert result.fallback.tolist() == [each.fallback for each in alone.context_sets(TEXTS)]
+
+
+def test_the_provenance_of_a_teacher_contains_files_and_settings(tmp_path: Path) -> None:
+    names = ("corpus/train.arrow", "vocabulary/tokenizer.json", "coherence/model.safetensors")
+    for name in (*names, "generation/all/model.safetensors", "generation/notes.txt"):
+        write(tmp_path / name, "before")
+    found = model_digests(tmp_path)
+    assert sorted(found) == ["coherence/model.safetensors", "generation/all/model.safetensors"]
+    about = json.loads(json.dumps(OriginTeacher(Counted(size=4).origin, found).about()))
+    assert about["contexts"]["size"] == 4
+    assert about["contexts"]["weights"] == pytest.approx((1, 1, 1, 1))
+    write(tmp_path / "generation/all/model.safetensors", "after")
+    assert [name for name, digest in model_digests(tmp_path).items() if about["files"][name] != digest] == [
+        "generation/all/model.safetensors"
+    ]

@@ -1,4 +1,4 @@
-"""Digests of files are exact although unchanged files are read once."""
+"""Files on disk: exact digests although unchanged files are read once, names that come last, order of tensors."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ import hashlib
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from semblance.models.errors import BadCheckpoint
+from semblance.models.files.atomic import publish, write_json
 from semblance.models.files.digests import _cached_sha256, file_sha256
+from semblance.models.files.tensors import read_tensors
 from tests.support.waiting import until
 
 LONG_AGO_NS = 10**18  # in 2001
@@ -49,3 +53,40 @@ def test_an_unchanged_file_is_read_once(tmp_path: Path) -> None:
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(BadCheckpoint, match=f"cannot read {tmp_path / 'missing'}"):
         file_sha256(tmp_path / "missing")
+
+
+def test_tensors_come_in_the_order_of_their_names(tmp_path: Path) -> None:
+    """So an error about a file names the same tensor each time."""
+    names = [f"layer.{number:02}" for number in range(40)]
+    save_file({name: np.zeros(2, np.float32) for name in reversed(names)}, tmp_path / "weights.safetensors")
+    assert list(read_tensors(tmp_path / "weights.safetensors")) == names
+
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is flushed and renamed, in order."""
+    taken: list[str] = []
+    replace = os.replace
+
+    def renamed(source: Path, target: Path) -> None:
+        taken.append(f"rename to {Path(target).name}")
+        replace(source, target)
+
+    monkeypatch.setattr(
+        os, "fsync", lambda descriptor: taken.append(Path(f"/proc/self/fd/{descriptor}").readlink().name)
+    )
+    monkeypatch.setattr(os, "replace", renamed)
+    return taken
+
+
+def test_a_file_is_flushed_before_and_its_name_after(tmp_path: Path, steps: list[str]) -> None:
+    write_json(tmp_path / "a.json", [1])
+    assert steps == ["a.json.partial", "rename to a.json", tmp_path.name]
+
+
+def test_all_of_a_folder_is_flushed_before_its_name(tmp_path: Path, steps: list[str]) -> None:
+    (tmp_path / "partial" / "inner").mkdir(parents=True)
+    (tmp_path / "partial" / "inner" / "file").touch()
+    publish(tmp_path / "partial", tmp_path / "done")
+    assert sorted(steps[:3]) == ["file", "inner", "partial"]
+    assert steps[3:] == ["rename to done", tmp_path.name]
