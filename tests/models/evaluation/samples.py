@@ -1,14 +1,20 @@
-"""Small files in the layouts of benchmarks, and the figures of a task."""
+"""Small files in the layouts of benchmarks, and a scorer without a model."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TypeAlias, cast
 
+from semblance.models.embeddings import Doubles
 from semblance.models.evaluation.evaluation import interval_of
 from semblance.models.evaluation.results import TaskMetrics
+from semblance.models.evaluation.scorer import Scorer
 from semblance.models.evaluation.statistics.bootstrap import Resampling
-from semblance.models.evaluation.tasks import ChunkLink
+from semblance.models.evaluation.tasks import ChunkLink, Retrieval
+from semblance.models.explanation import LinkList
+from semblance.models.text import Granularity
+from tests.support.no_progress import no_progress
 from tests.support.text_files import write_json, write_table
 
 LINES = (
@@ -45,12 +51,47 @@ JUDGED: Sequence[Sequence[object]] = [
 ]
 
 
+Scores: TypeAlias = Callable[[str, Sequence[str], Sequence[str]], Doubles]
+Links: TypeAlias = Callable[[str, str, str], LinkList]
+
 FEW = Resampling(draws=50)
 
 
 def values(metrics: TaskMetrics) -> dict[str, float]:
     """The estimate of each metric."""
     return {metric.name: interval_of(metric, FEW).estimate for metric in metrics.metrics}
+
+
+class FakeScorer:
+    """Gives these scores and links, and finds documents in the order of the corpus."""
+
+    track = staticmethod(no_progress)
+
+    def __init__(self, scores: Scores | None, links: Links | None, name: str) -> None:
+        self._scores, self._links, self._name = scores, links, name
+
+    def about(self) -> Mapping[str, str]:
+        return {"model": self._name}
+
+    def scores(self, measures: Sequence[str], left: Sequence[str], right: Sequence[str]) -> dict[str, Doubles]:
+        assert self._scores is not None
+        return {name: self._scores(name, left, right) for name in measures}
+
+    def links(
+        self, measures: Sequence[str], left: Sequence[str], right: Sequence[str], granularity: Granularity
+    ) -> Iterator[dict[str, LinkList]]:
+        assert self._links is not None
+        assert granularity == "token"
+        for a, b in zip(left, right, strict=True):
+            yield {name: self._links(name, a, b) for name in measures}
+
+    def search(self, measures: Sequence[str], task: Retrieval, k: int) -> dict[str, dict[str, list[str]]]:
+        return {name: {query: list(task.corpus)[:k] for query in task.queries} for name in measures}
+
+
+def fake_scorer(scores: Scores | None = None, links: Links | None = None, name: str = "fake") -> Scorer:
+    """A scorer by functions of the name of a measure and its texts."""
+    return cast("Scorer", FakeScorer(scores, links, name))
 
 
 def write_collection(folder: Path) -> Path:

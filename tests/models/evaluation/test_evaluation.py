@@ -15,11 +15,10 @@ from semblance.models.evaluation.panel import PANEL, PANEL_MEAN, panel_order
 from semblance.models.evaluation.reporting.report import write_report
 from semblance.models.evaluation.reporting.tables import tables
 from semblance.models.evaluation.results import Difference, Evaluation, Figure, MeasureOutcome
-from semblance.models.evaluation.scorer import LocalScorer
+from semblance.models.evaluation.scorer import Scorer
 from semblance.models.evaluation.statistics.bootstrap import Resampling
 from semblance.models.evaluation.tasks import GradedPairs
-from tests.support.no_progress import no_progress
-from tests.support.random_encoder import RandomEncoder
+from tests.models.evaluation.samples import fake_scorer
 
 RESAMPLING = Resampling(draws=500, seed=3)
 N = 60
@@ -35,28 +34,22 @@ def tasks(names: Sequence[str]) -> Mapping[str, GradedPairs]:
     return {name: drawn(name) for name in names}
 
 
-class Noisy(LocalScorer):
+def noisy(name: str, known: Mapping[str, GradedPairs], noise: float) -> Scorer:
     """Model whose scores are the gold grades plus different noise for each measure."""
+    gold = {left: grade for each in known.values() for left, grade in zip(each.left, each.gold, strict=True)}
 
-    def __init__(self, name: str, known: Mapping[str, GradedPairs], noise: float) -> None:
-        super().__init__(RandomEncoder(name, name, 4), no_progress)
-        self._name, self._noise = name, noise
-        self._gold = {left: grade for each in known.values() for left, grade in zip(each.left, each.gold, strict=True)}
+    def scores(measure: str, left: Sequence[str], right: Sequence[str]) -> Doubles:
+        random = np.random.default_rng(100 + ("cosine", "rcmd").index(measure))
+        return np.array([gold[each] for each in left]) + noise * random.normal(size=len(right))
 
-    def about(self) -> Mapping[str, str]:
-        return {"model": self._name}
-
-    def scores(self, measures: Sequence[str], left: Sequence[str], right: Sequence[str]) -> dict[str, Doubles]:
-        gold, size = np.array([self._gold[each] for each in left]), len(right)
-        noises = (self._noise * np.random.default_rng(100 + i).normal(size=size) for i in range(len(measures)))
-        return {measure: gold + noise for measure, noise in zip(measures, noises, strict=True)}
+    return fake_scorer(scores, name=name)
 
 
 @cache
 def compared(own: float, other: float, *names: str) -> Evaluation:
     """Two models whose scores have this much noise."""
     known = tasks(names)
-    return evaluate(known, Noisy("own", known, own), ["cosine", "rcmd"], RESAMPLING, Noisy("rival", known, other))
+    return evaluate(known, noisy("own", known, own), ["cosine", "rcmd"], RESAMPLING, noisy("rival", known, other))
 
 
 def found_against(outcome: MeasureOutcome) -> Difference:
@@ -177,7 +170,7 @@ def test_a_part_of_several_sets_has_no_mean(sets: Sequence[str]) -> None:
 
 def test_the_panel_of_one_model_compares_measures() -> None:
     known = tasks(PANEL)
-    found = evaluate(known, Noisy("own", known, 1.0), ["cosine", "rcmd"], RESAMPLING, "cosine")
+    found = evaluate(known, noisy("own", known, 1.0), ["cosine", "rcmd"], RESAMPLING, "cosine")
     [table] = tables(found)
     assert table.header == ("set", "n", "figure", "cosine", "rcmd", "rcmd - cosine")
     assert [row[0] for row in table.rows] == [*sorted(PANEL), PANEL_MEAN]

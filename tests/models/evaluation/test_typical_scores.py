@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 import numpy as np
 import pytest
@@ -13,20 +12,19 @@ from semblance.models.errors import BadDataSet
 from semblance.models.evaluation.scorer import Scorer
 from semblance.models.evaluation.tasks import GradedPairs, LabeledPairs, Task, Triplets
 from semblance.models.evaluation.typical_scores import GRADES, PAIRS, TypicalScores, typical_scores
+from tests.models.evaluation.samples import fake_scorer
 
 COUNT = 900  # pairs of a set: a third unrelated, a third related, a third paraphrases
 
 
-class KindScorer:
-    """Scores 2 for the texts of a paraphrase, 1 for related ones, and 0 if a pair was torn apart."""
+def kind_scorer(scored: list[list[tuple[str, str]]]) -> Scorer:
+    """Scores 2 for the texts of a paraphrase, 1 for related ones, 0 if a pair was torn apart; keeps what it scored."""
 
-    def __init__(self) -> None:
-        self.pairs: list[list[tuple[str, str]]] = []
+    def scores(_: str, left: Sequence[str], right: Sequence[str]) -> Doubles:
+        scored.append(list(zip(left, right, strict=True)))
+        return np.array([float(a.split()[-1]) if a == b else 0.0 for a, b in scored[-1]])
 
-    def scores(self, measures: Sequence[str], left: Sequence[str], right: Sequence[str]) -> dict[str, Doubles]:
-        self.pairs.append(list(zip(left, right, strict=True)))
-        each = [int(a.split()[-1]) if a == b else 0 for a, b in self.pairs[-1]]
-        return {name: np.array(each, np.float64) for name in measures}
+    return fake_scorer(scores)
 
 
 def task(name: str) -> Task:
@@ -40,16 +38,16 @@ def task(name: str) -> Task:
 
 
 def test_each_kind_has_the_same_pairs_in_equal_numbers() -> None:
-    scorers = [KindScorer(), KindScorer()]
-    for scorer in scorers:
-        [found] = typical_scores({name: task(name) for name in GRADES}, cast("Scorer", scorer), ["cosine"])
+    runs: list[list[list[tuple[str, str]]]] = [[], []]
+    for scored in runs:
+        [found] = typical_scores({name: task(name) for name in GRADES}, kind_scorer(scored), ["cosine"])
         # of labeled pairs, all that do not match are related, and half of those here score 0
         assert found == TypicalScores("cosine", random=(0.0, 0.0), related=(0.0, 1.0), paraphrases=(2.0, 2.0))
-        assert list(map(len, scorer.pairs)) == [len(GRADES) * PAIRS] * 3
-    assert scorers[0].pairs == scorers[1].pairs
+        assert list(map(len, scored)) == [len(GRADES) * PAIRS] * 3
+    assert runs[0] == runs[1]
 
 
 def test_sets_of_other_kinds_are_refused() -> None:
     tasks = {name: task(name) for name in GRADES} | {"pit_dev": Triplets(["a"], ["b"], ["c"])}
     with pytest.raises(BadDataSet, match="pit_dev has no grades or labels"):
-        list(typical_scores(tasks, cast("Scorer", KindScorer()), ["cosine"]))
+        list(typical_scores(tasks, kind_scorer([]), ["cosine"]))

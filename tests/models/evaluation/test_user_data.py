@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -20,43 +21,40 @@ from semblance.models.evaluation.user_data import KINDS, column_names, read_user
 from tests.models.evaluation.samples import LINES, LINKS, ROW, write_collection
 from tests.support.text_files import write, write_json, write_table
 
-
-def prepared(kind: str, folder: Path) -> Path:
-    """The path that a user passes on the command line."""
-    sentences = ("sentence1", "sentence2")
-    match kind:
-        case "pairs":
-            return write_table(folder / "own.tsv", [(*sentences, "score"), ("a", "b", -7.5), ("c", "d", 1)])
-        case "labels":
-            return write_table(folder / "own.tsv", [(*sentences, "label"), ("a", "b", "true"), ("c", "d", 0)])
-        case "triplets":
-            return write_table(folder / "own.tsv", [("anchor", "positive", "negative"), ("a", "b", "c")])
-        case "ranking":
-            return write_json(folder / "own.jsonl", ROW)
-        case "retrieval":
-            return write_collection(folder)
-        case _:
-            write(folder / "own.set.wa", *LINES)
-            return folder / "own.set"
-
-
-EXPECTED: dict[str, Task] = {
-    "pairs": GradedPairs(("a", "c"), ("b", "d"), (-7.5, 1.0), ("", "")),
-    "labels": LabeledPairs(("a", "c"), ("b", "d"), (True, False)),
-    "triplets": Triplets(("a",), ("b",), ("c",)),
-    "ranking": Rankings(("q r",), (["a", "b"],), ([1.0, 0.0],)),
-    "retrieval": Retrieval({"d1": "t u", "d3": "v"}, {"q1": "w"}, {"q1": {"d1": 2.0, "d9": 1.0}}),
+SENTENCES = ("sentence1", "sentence2")
+# kind -> how a file is written, which returns the path on the command line, and the task in it
+FILES: Mapping[str, tuple[Callable[[Path], Path], Task | None]] = {
+    "pairs": (
+        lambda folder: write_table(folder / "own.tsv", [(*SENTENCES, "score"), ("a", "b", -7.5), ("c", "d", 1)]),
+        GradedPairs(("a", "c"), ("b", "d"), (-7.5, 1.0), ("", "")),
+    ),
+    "labels": (
+        lambda folder: write_table(folder / "own.tsv", [(*SENTENCES, "label"), ("a", "b", "true"), ("c", "d", 0)]),
+        LabeledPairs(("a", "c"), ("b", "d"), (True, False)),
+    ),
+    "triplets": (
+        lambda folder: write_table(folder / "own.tsv", [("anchor", "positive", "negative"), ("a", "b", "c")]),
+        Triplets(("a",), ("b",), ("c",)),
+    ),
+    "ranking": (
+        lambda folder: write_json(folder / "own.jsonl", ROW),
+        Rankings(("q r",), (["a", "b"],), ([1.0, 0.0],)),
+    ),
+    "retrieval": (
+        write_collection,
+        Retrieval({"d1": "t u", "d3": "v"}, {"q1": "w"}, {"q1": {"d1": 2.0, "d9": 1.0}}),
+    ),
+    "ists": (lambda folder: write(folder / "own.set.wa", *LINES).with_suffix(""), None),
 }
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_user_files_are_read_like_benchmarks(tmp_path: Path, kind: str) -> None:
-    task = read_user_data(kind, prepared(kind, tmp_path))
-    if kind == "ists":
-        assert isinstance(task, ChunkAlignment)
-        assert [pair.gold for pair in task.pairs] == [LINKS]
-    else:
-        assert task == EXPECTED[kind]
+    written, expected = FILES[kind]
+    task = read_user_data(kind, written(tmp_path))
+    assert [pair.gold for pair in task.pairs] == [LINKS] if isinstance(task, ChunkAlignment) else task == expected
+    with pytest.raises(BadDataSet, match=r"absent.* cannot be read: No such file"):
+        read_user_data(kind, tmp_path / "absent")
 
 
 def test_bundle_column_defines_groups(tmp_path: Path) -> None:
@@ -76,7 +74,7 @@ def test_bundle_column_defines_groups(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if column_names(kind)])
 @pytest.mark.parametrize("suffix", [".tsv", ".csv", ".jsonl"])
 def test_columns_of_any_name_are_read_in_any_format(tmp_path: Path, kind: str, suffix: str) -> None:
-    header, *rows = [line.split("\t") for line in prepared(kind, tmp_path).read_text().splitlines()]
+    header, *rows = [line.split("\t") for line in FILES[kind][0](tmp_path).read_text().splitlines()]
     names = [f"my, {name}" for name in header]
     file = tmp_path / f"renamed{suffix}"
     if suffix == ".jsonl":
@@ -85,19 +83,13 @@ def test_columns_of_any_name_are_read_in_any_format(tmp_path: Path, kind: str, s
         quote, separator = ('"', ",") if suffix == ".csv" else ("", "\t")
         write(file, *(separator.join(f"{quote}{each}{quote}" for each in row) for row in (names, *rows)))
     columns = dict(zip(header, names, strict=True))
-    assert read_user_data(kind, file, columns) == EXPECTED[kind]
+    assert read_user_data(kind, file, columns) == FILES[kind][1]
     with pytest.raises(
         BadDataSet, match=rf"{header[0]}, .*my, {header[0]}.*; name yours with --columns {header[0]}=NAME,"
     ):
         read_user_data(kind, file, {})
     with pytest.raises(BadDataSet, match=r"no (column|field) is named nosuch; .*my, "):
         read_user_data(kind, file, columns | {header[0]: "nosuch"})
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_missing_files_raise(tmp_path: Path, kind: str) -> None:
-    with pytest.raises(BadDataSet, match=r"absent.* cannot be read: No such file"):
-        read_user_data(kind, tmp_path / "absent")
 
 
 def test_unknown_kind_lists_the_known_ones(tmp_path: Path) -> None:

@@ -19,7 +19,6 @@ from semblance.models.networks.shape_buckets import TEXTS, TOKENS, WIDTHS, graph
 from semblance.models.networks.torch_network import first_position
 from semblance.models.runtime import NetworkFacts
 from tests.models.networks.random_networks import SIZES, alone, random_network, texts
-from tests.support.small_model import BUILT_IN_FOLDER
 
 FACTS = NetworkFacts(dim=1, max_tokens=512, pad_id=0, first_position=0, tokenizer="")
 
@@ -70,9 +69,8 @@ def test_a_network_with_relative_positions_is_rejected(folder: Path) -> None:
         export_graph(read_checkpoint(folder))
 
 
-@pytest.mark.slow
-def test_the_graph_accepts_any_sizes() -> None:
-    graph, facts, _ = export_graph(read_checkpoint(BUILT_IN_FOLDER))
+def test_the_graph_accepts_any_sizes(small: Path) -> None:
+    graph, facts, _ = export_graph(read_checkpoint(small))
     module = graph.module()
     for lengths in ([2], [5, 9, 30], [200] * 3):
         sample = texts(lengths)

@@ -90,24 +90,6 @@ def test_several_batches_equal_one(monkeypatch: pytest.MonkeyPatch, device: str)
     assert np.concatenate(split.vectors) == pytest.approx(np.concatenate(whole.vectors), abs=NEAR[device])
 
 
-@pytest.mark.slow
-def test_bfloat16_is_close_to_float32_and_independent_of_the_batch(device: str) -> None:
-    """The bounds of the protocol `Encoder`, on a network as wide as the built-in one."""
-    config = BertConfig(hidden_size=384, num_hidden_layers=6, num_attention_heads=12, intermediate_size=1536)
-    torch.manual_seed(2)
-    network: Any = BertModel(config)
-    network.eval()
-    ids = texts((7, 1, 90, 12, 3, 150, 2, 60))
-    exact = [alone(network, each) for each in ids]
-    runtime = PackedBatches(network, torch.nn.Identity(), "mean", device, "bfloat16")
-    together = runtime.run(ids, ones(ids), "tokens")
-    for i, oracle in enumerate(exact):
-        single = runtime.run(ids[i : i + 1], ones(ids[i : i + 1]), "tokens")
-        assert least_cosine(single.vectors[0], oracle) >= 0.999
-        assert least_cosine(single.vectors[0], together.vectors[i]) >= 0.9998
-        assert least_cosine(single.pooled, together.pooled[i : i + 1]) >= 0.9999
-
-
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_repeated_calls_with_others_in_between_are_identical(precision: Precision, device: str) -> None:
     runtime = PackedBatches(random_network(), torch.nn.Identity(), "mean", device, precision)
@@ -124,11 +106,11 @@ def test_loading_another_model_concurrently_changes_nothing(device: str) -> None
     def load() -> PackedBatches:
         return PackedBatches(random_network(), torch.nn.Identity(), "mean", device, "bfloat16")
 
-    batches = [texts(range(1, most)) for most in range(3, 40, 4)]
+    batches = [texts(range(1, most)) for most in range(3, 40, 9)]
     expected = [load().run(ids, ones(ids), "pooled").pooled for ids in batches]
     running = load()
     with ThreadPoolExecutor(1) as pool:
-        loading = [pool.submit(load) for _ in range(5)]
+        loading = [pool.submit(load) for _ in range(3)]
         for ids, oracle in zip(batches, expected, strict=True):
             np.testing.assert_array_equal(running.run(ids, ones(ids), "pooled").pooled, oracle)
         for loaded in loading:
@@ -258,7 +240,3 @@ def test_pooling_ignores_empty_texts_and_padding(pooling: Pooling) -> None:
     output = pool(torch.from_numpy(vectors), torch.from_numpy(weights), torch.from_numpy(offsets), pooling).numpy()
     for row, start, end in zip(output, (0, 5, 6), (5, 6, 14), strict=False):
         assert row == pytest.approx(DEFINITIONS[pooling](vectors[start:end], weights[start:end]), abs=1e-6)
-
-
-def least_cosine(x: Floats, y: Floats) -> float:
-    return float((unit_rows(x) * unit_rows(y)).sum(axis=1).min())

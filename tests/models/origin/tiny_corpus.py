@@ -1,4 +1,4 @@
-"""A small corpus with meaningful order: reports on six topics in one order of events."""
+"""A small corpus with meaningful order: reports on four topics in one order of events."""
 
 from __future__ import annotations
 
@@ -47,26 +47,6 @@ _TOPICS: dict[str, tuple[str, str, tuple[str, ...]]] = {
             "{people} gave {name} a knife, a pan and {number} onions on {day}",
             "then {name} cooked {thing} for {number} minutes over a low fire",
             "on {day} the guests from {place} ate {thing} and thanked {name}",
-        ),
-    ),
-    "football": (
-        "the cup match|the last match|the friendly match|the night match",
-        "the trainer|the captain|the referee",
-        (
-            "{thing} of {place} began on {day} before {number} people",
-            "{name} scored after {number} minutes, and {people} shouted with joy",
-            "{people} sent {name} from the field in minute {number} of {thing}",
-            "{place} won {thing} by {number} to one, and {name} slept until {day}",
-        ),
-    ),
-    "travel": (
-        "the night train|the slow ferry|the mountain bus|the early flight",
-        "the driver|the guide|the ticket office",
-        (
-            "{name} bought a ticket for {thing} to {place} on {day}",
-            "{people} said that {thing} would be {number} minutes late",
-            "so {name} waited {number} minutes in a cold hall in {place}",
-            "when {thing} came at last on {day}, {name} fell asleep in seat {number}",
         ),
     ),
     "hospital": (

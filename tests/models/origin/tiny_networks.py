@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import torch
+from rich.console import Console
 
-from semblance.models.origin.corpus.corpus import CORPUS_PARTS, Corpus
-from semblance.models.origin.corpus.corpus_builder import build_corpus
-from semblance.models.origin.corpus.documents import read_documents, text_files
-from semblance.models.origin.corpus.token_table import TokenTable, write_token_table
+from semblance.models.origin.corpus.corpus import Corpus
+from semblance.models.origin.corpus.token_table import TokenTable
 from semblance.models.origin.corpus.vocabulary import Vocabulary
 from semblance.models.origin.networks.coherence import Coherence
 from semblance.models.origin.networks.coherence_ranking import write_vectors
-from semblance.models.origin.origin_folder import COHERENCE, CORPUS, TOKENS, VOCABULARY, write_step_about
+from semblance.models.origin.origin_folder import COHERENCE, CORPUS, TOKENS, VOCABULARY
 from semblance.models.origin.origin_settings import (
     CoherenceSettings,
     CorpusSettings,
@@ -21,6 +21,7 @@ from semblance.models.origin.origin_settings import (
     OriginSettings,
     VocabularySettings,
 )
+from semblance.service.cli.origin.corpus import make_corpus
 from tests.models.origin.tiny_corpus import write_tiny_corpus
 
 SETTINGS = OriginSettings(
@@ -33,16 +34,8 @@ SETTINGS = OriginSettings(
 
 def write_tiny_origin(folder: Path, texts: Path | None = None, settings: OriginSettings = SETTINGS) -> Path:
     """Write a new origin folder with corpus, vocabulary and tokens."""
-    for each in (CORPUS, TOKENS, VOCABULARY, "scratch"):
-        (folder / each).mkdir(parents=True)
-    files = text_files([texts or write_tiny_corpus(folder / "texts")])
-    build_corpus(read_documents(files, lambda _: None), set(), settings.corpus, folder / CORPUS, folder / "scratch")
-    vocabulary = Vocabulary.train(Corpus.open(folder / CORPUS), settings.vocabulary.size)
-    vocabulary.save(folder / VOCABULARY)
-    for part in CORPUS_PARTS:
-        corpus, most = Corpus.open(folder / CORPUS, part), settings.vocabulary.max_tokens
-        write_token_table(corpus, vocabulary, most, folder / TOKENS, lambda _: None)
-    write_step_about(folder / TOKENS, {"max_tokens": settings.vocabulary.max_tokens}, {})
+    texts = texts or write_tiny_corpus(folder.with_name(f"{folder.name}-texts"))
+    make_corpus([texts], folder, settings, ([], None), Console(file=io.StringIO()))
     return folder
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
-
-from rich.console import Console
 
 from semblance.models.origin.corpus.vocabulary import Vocabulary
 from semblance.models.origin.networks.generation_inputs import SpecialIds
@@ -19,9 +16,7 @@ from semblance.models.origin.origin_settings import (
     VocabularySettings,
 )
 from semblance.models.origin.provenance import network_inputs
-from semblance.service.cli.origin.corpus import make_corpus
-from tests.models.origin.tiny_corpus import write_tiny_corpus
-from tests.models.origin.tiny_networks import write_untrained_coherence
+from tests.models.origin.tiny_networks import write_tiny_origin, write_untrained_coherence
 
 MAX_TOKENS = 24
 
@@ -34,8 +29,7 @@ def write_untrained(folder: Path) -> Path:
         coherence=CoherenceSettings(embedding=16, hidden=8, rank=4),
         generation=GenerationSettings(dim=16, layers=1, heads=2),
     )
-    texts = write_tiny_corpus(folder.with_name(f"{folder.name}-texts"))
-    make_corpus([texts], folder, settings, ([], None), Console(file=io.StringIO()))
+    write_tiny_origin(folder, settings=settings)
     write_untrained_coherence(folder, settings.coherence)
     vocabulary = Vocabulary.open(folder / VOCABULARY)
     special = SpecialIds(vocabulary.pad, vocabulary.start, vocabulary.end)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 import pytest
@@ -32,34 +31,16 @@ from semblance.models.evaluation.tasks import (
     WordAlignedPair,
     WordAlignment,
 )
-from tests.models.evaluation.samples import FEW, values
+from tests.models.evaluation.samples import FEW, fake_scorer, values
 from tests.support.no_progress import no_progress
 from tests.support.small_model import load
 
 RNG = np.random.default_rng(6)
 
 
-class DrawnScorer:
-    """Gives these scores to any texts, and finds documents in the order of the corpus."""
-
-    track = staticmethod(no_progress)
-
-    def __init__(self, scores: Doubles) -> None:
-        self._scores = scores
-
-    def about(self) -> Mapping[str, str]:
-        return {"model": "drawn"}
-
-    def scores(self, measures: Sequence[str], left: Sequence[str], right: Sequence[str]) -> dict[str, Doubles]:
-        assert len(left) == len(right) == len(self._scores)
-        return dict.fromkeys(measures, self._scores)
-
-    def search(self, measures: Sequence[str], task: Retrieval, k: int) -> dict[str, dict[str, list[str]]]:
-        return {name: {query: list(task.corpus)[:k] for query in task.queries} for name in measures}
-
-
 def drawn(*scores: float) -> Scorer:
-    return cast("Scorer", DrawnScorer(np.array(scores)))
+    """Gives these scores to any texts."""
+    return fake_scorer(lambda *_: np.array(scores))
 
 
 def metrics_of(task: Task, scores: Iterable[float] = ()) -> TaskMetrics:
@@ -159,7 +140,7 @@ def test_retrieval_by_hand() -> None:
 
 
 def test_search_average_is_the_mean_of_all_five_collections() -> None:
-    """`DrawnScorer` finds document i at rank i + 1."""
+    """The scorer finds document i at rank i + 1."""
     corpus = {str(i): "" for i in range(12)}
     tasks = {
         name: Retrieval(corpus, {"q": "", "r": ""}, {"q": {str(i): 1.0}, "r": {"0": 1.0}})

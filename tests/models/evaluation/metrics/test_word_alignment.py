@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeAlias, cast
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 import pytest
@@ -28,34 +28,15 @@ from semblance.models.evaluation.metrics.word_alignment import (
 from semblance.models.evaluation.scorer import Scorer
 from semblance.models.evaluation.tasks import WordAlignedPair, WordAlignment
 from semblance.models.explanation import Link, LinkList
-from semblance.models.text import Granularity, Unit
-from tests.models.evaluation.samples import FEW, values
-from tests.support.no_progress import no_progress
+from semblance.models.text import Unit
+from tests.models.evaluation.samples import FEW, fake_scorer, values
 
 Matrix: TypeAlias = Sequence[Sequence[float]]
 
 
-class FixedLinks:
-    """Scorer with given contributions for each text on the left, between the words of the texts."""
-
-    track = staticmethod(no_progress)
-
-    def __init__(self, contributions: Mapping[str, Mapping[str, Matrix]]) -> None:
-        self._contributions = contributions
-
-    def about(self) -> Mapping[str, str]:
-        return {"model": "fixed"}
-
-    def links(
-        self, measures: Sequence[str], left: Sequence[str], right: Sequence[str], granularity: Granularity
-    ) -> Iterator[dict[str, LinkList]]:
-        assert granularity == "token"
-        for a, b in zip(left, right, strict=True):
-            yield {name: explanation(a, b, self._contributions[name][a]) for name in measures}
-
-
 def fixed(**contributions: Mapping[str, Matrix]) -> Scorer:
-    return cast("Scorer", FixedLinks(contributions))
+    """Gives these contributions of each text on the left, between the words of the texts."""
+    return fake_scorer(links=lambda name, a, b: explanation(a, b, contributions[name][a]))
 
 
 def explanation(a: str, b: str, contributions: Matrix) -> LinkList:
