@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from semblance.models.embeddings import TokenEmbeddings
 from semblance.models.measures.alignment import BLOCK_BYTES, best_match_means
+from semblance.models.measures.chunks import split_by_size
 from tests.support.plain_measures import one_way
 from tests.support.token_matrices import embeddings_of, token_embeddings
 
@@ -53,3 +54,14 @@ def test_memory_is_bounded_by_one_block_of_cosines_and_vectors(left_count: int, 
     vectors_left = 4 * 384 * left_count * left_tokens
     few_numbers_per_text_and_token = 4 << 20
     assert peak < 2 * BLOCK_BYTES + vectors_left + means + few_numbers_per_text_and_token
+
+
+@given(sizes=st.lists(st.integers(0, 9)), limit=st.integers(1, 20))
+def test_chunks_are_in_order_complete_and_as_large_as_possible(sizes: list[int], limit: int) -> None:
+    chunks = [sizes[chunk] for chunk in split_by_size(sizes, limit)]
+    assert [size for chunk in chunks for size in chunk] == sizes
+    for i, chunk in enumerate(chunks):
+        assert chunk
+        assert sum(chunk) <= limit or len(chunk) == 1
+        if i:
+            assert sum(chunks[i - 1]) + chunk[0] > limit, "the first item fits into the previous chunk"
