@@ -82,14 +82,3 @@ def test_scores_of_each_measure_equal_those_of_the_papers() -> None:
         assert similarity(name).score(U, V) == pytest.approx(score, abs=DYNAMAX["tolerance"])
     for name, distance in CLRCMD["relaxed_distances"].items():
         assert 1 - similarity(name).score(X, Y) == pytest.approx(distance, abs=CLRCMD["tolerance"])
-
-
-def test_average_pooling_as_transport() -> None:
-    """The paper's costs, whose total under the plan is one minus the cosine of the means."""
-    plan, tolerance = average_pooling_plan(X, Y), CLRCMD["tolerance"]
-    costs = 1 / (len(X) * len(Y)) / plan - cosine_matrix(X, Y)
-    assert costs == pytest.approx(np.array(CLRCMD["average_pooling_costs"]), abs=tolerance)
-    distance = float((plan * costs).sum())
-    assert distance == pytest.approx(CLRCMD["average_pooling_distance"], abs=tolerance)
-    assert distance == pytest.approx(1 - similarity("cosine").score(X, Y), abs=tolerance)
-    assert np.linalg.matrix_rank(plan) == CLRCMD["average_pooling_rank"]
