@@ -1,6 +1,7 @@
-"""Capture and replay on a stand-in for CUDA, which records each operation and repeats it.
+"""Work on a device: failures of torch, and capture and replay on a stand-in for CUDA.
 
-As in a memory pool that graphs share, all results of a graph are lost at its end, except for copies elsewhere.
+The stand-in records each operation and repeats it. As in a memory pool that graphs share, all results of a graph are
+lost at its end, except for copies elsewhere.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from semblance.models.errors import DeviceLost
 from semblance.models.networks import cuda_graphs
 from semblance.models.networks.cuda_graphs import CAPTURE_LOCK, BatchShape, CudaGraphs, DeviceOutput, shape_bucket
+from semblance.models.networks.device_errors import device_errors
 from semblance.models.networks.packed_batches import _write_inputs, pool
 from semblance.models.text import Ints
 
@@ -168,3 +171,28 @@ def test_warm_up_and_capture_hold_the_lock_of_the_process(cuda: Cuda) -> None:
     assert not CAPTURE_LOCK.locked()
     check(graphs, (4, 3))
     assert passes == [(False, True), (True, True)]
+
+
+def test_a_device_that_no_longer_responds_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise torch.AcceleratorError("an illegal memory access was encountered")
+
+    monkeypatch.setattr(torch, "ones", fail)  # as any work would
+    with pytest.raises(DeviceLost, match="cpu: an illegal memory access"), device_errors(CPU):
+        fail()
+
+
+def test_a_device_that_rejects_work_is_not_lost() -> None:
+    with pytest.raises(torch.AcceleratorError, match="invalid configuration"), device_errors(CPU):
+        raise torch.AcceleratorError("invalid configuration argument")
+
+
+def test_out_of_memory_empties_the_cache_outside_of_captures(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    locked: list[bool] = []
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: locked.append(CAPTURE_LOCK.locked()))
+    with pytest.raises(torch.OutOfMemoryError), device_errors(CPU):
+        raise torch.OutOfMemoryError("no room")
+    assert locked == [True]
+    assert not CAPTURE_LOCK.locked()

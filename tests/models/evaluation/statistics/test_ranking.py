@@ -44,7 +44,7 @@ def test_the_worked_examples() -> None:
     assert ndcg_of_scores(scores, tied) == pytest.approx(GOLDEN["tied_ndcg"], abs=TOLERANCE)
 
 
-def test_ndcg_is_least_with_relevant_ones_last_and_expected_with_ties() -> None:
+def test_ndcg_of_the_worst_ranking_and_of_ties() -> None:
     last = [0.0] * (CANDIDATES - RELEVANT) + [1.0] * RELEVANT
     assert ndcg_of_scores(falling(CANDIDATES), np.array(last)) == pytest.approx(GOLDEN["lowest_ndcg"], abs=TOLERANCE)
     assert ndcg(*by_rank(last), k=CANDIDATES) == pytest.approx(GOLDEN["lowest_ndcg"], abs=TOLERANCE)

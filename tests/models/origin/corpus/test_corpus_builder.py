@@ -103,7 +103,8 @@ def assert_numbered(corpus: Corpus, size: int) -> None:
         assert len(set(zip(inner.tolist(), outer.tolist(), strict=True))) == inner[-1] + 1
     for run in range(int(corpus.run[-1]) + 1):
         _, lengths = np.unique(corpus.chunk[corpus.run == run], return_counts=True)
-        assert (len(lengths), np.ptp(lengths) <= 1) == (-(-lengths.sum() // size), True), "chunks of similar lengths"
+        assert len(lengths) == -(-int(lengths.sum()) // size)
+        assert np.ptp(lengths) <= 1, "chunks of similar lengths"
     assert len(corpus.names) == corpus.document[-1] + 1
     inside = [i for i in range(1, len(corpus) - 1) if corpus.run[i - 1] == corpus.run[i] == corpus.run[i + 1]]
     assert corpus.contexts().tolist() == inside
