@@ -148,9 +148,14 @@ def test_unsupported_settings_are_rejected_by_name(
         loaded(folder)
 
 
-def with_head(change: Callable[[Path], object]) -> Callable[[Path], object]:
+def with_head(change: Callable[[Path], object]) -> Callable[[Path], None]:
     """Add an affine head, and change its folder."""
-    return lambda folder: (add_head(folder, 20), change(folder / "1_Head"))
+
+    def act(folder: Path) -> None:
+        add_head(folder, 20)
+        change(folder / "1_Head")
+
+    return act
 
 
 def appended(name: str) -> Callable[[Path], object]:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -86,7 +87,7 @@ def test_the_worked_losses_of_clrcmd(case: dict[str, Any]) -> None:
 
 def worked(paper: Mapping[str, Any], *names: str) -> list[EncodedColumn]:
     """Columns of the texts of a paper, of one token each."""
-    return [one_token_texts(torch.atleast_2d(torch.tensor(paper[name], dtype=torch.float32))) for name in names]
+    return [one_token_texts(torch.from_numpy(np.atleast_2d(np.array(paper[name], np.float32)))) for name in names]
 
 
 @pytest.mark.parametrize(
