@@ -18,7 +18,7 @@ from semblance.models.origin.origin_settings import (
 from semblance.models.origin.provenance import network_inputs
 from tests.models.origin.tiny_networks import write_tiny_origin, write_untrained_coherence
 
-MAX_TOKENS = 24
+MAX_TOKENS = 20
 
 
 def write_untrained(folder: Path) -> Path:
