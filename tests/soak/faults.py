@@ -13,46 +13,28 @@ from __future__ import annotations
 import argparse
 import random
 import tempfile
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from rich.console import Console
 
-from tests.soak.fault_injection import milvus
-from tests.soak.fault_injection.catalogue import FAULTS
+from tests.soak.fault_injection.catalogue import FAULTS, THIN_FAULTS
 from tests.soak.fault_injection.fault import Fault
 from tests.soak.fault_injection.harness import NO_FAULT, FaultHarness, FaultOutcome
 from tests.soak.figures import conclude
-from tests.support.running_service import Service
 from tests.support.servers.deployment import Deployment
-from tests.support.service_monitor import resident_mb
+from tests.support.service_monitor import resident_mb, sampling
 from tests.support.wide_console import wide_console
 
 REPLICAS = 3
 QUIET_S = 120.0
 MEASURED_S = 60.0  # of memory, at the end of each quiet period
-SAMPLE_INTERVAL_S = 1.0
 GROWTH = 1.10  # largest ratio of the memory at the end to that after the warm-up
 EXTRA_LOAD_S = 10.0  # most seconds of load in addition to the duration of a fault
-
-
-@dataclass(slots=True)
-class Memory:
-    """Samples of the memory of all replicas together."""
-
-    samples: list[tuple[float, float]] = field(default_factory=list)  # time and MB
-
-    def recent_mb(self) -> float:
-        """Mean of the last minute."""
-        since = time.monotonic() - MEASURED_S
-        recent = [mb for at, mb in self.samples if at > since]
-        return sum(recent) / len(recent)
 
 
 def schedule(faults: Sequence[Fault], seconds: float, rng: random.Random) -> Iterator[tuple[Fault, float, float]]:
@@ -80,37 +62,30 @@ def run(
 ) -> tuple[list[FaultOutcome], dict[str, float]]:
     """Run faults between two quiet periods; returns outcomes, and memory before and after."""
     rng = random.Random(seed)
+    samples: list[tuple[float, float]] = []  # time, and MB of all replicas together
     with tempfile.TemporaryDirectory() as folder, Deployment(Path(folder), REPLICAS, thin=thin) as deployment:
+
+        def sample() -> None:
+            pids = [replica.pid for replica in deployment.replicas if replica.pid is not None]
+            if len(pids) == REPLICAS:
+                samples.append((time.monotonic(), sum(map(resident_mb, pids))))
+
         harness = FaultHarness(deployment, rng.getrandbits(32))
         harness.fill()
-        with _sampling_memory(deployment.replicas) as memory:
+        with sampling(sample):
             outcomes = [harness.exercise(NO_FAULT, quiet_s)]
-            warm_mb = memory.recent_mb()
+            warm_mb = _recent_mb(samples)
             for fault, load_s, lasts_s in schedule(possible(faults, deployment, console), seconds, rng):
                 outcomes.append(harness.exercise(fault, load_s, lasts_s))
                 broken = [*outcomes[-1].violations, *outcomes[-1].delays]
                 console.print(f"{fault.name}: {'; '.join(broken) or 'nothing lost'}", markup=False)
             outcomes.append(harness.exercise(NO_FAULT, quiet_s))
-            return outcomes, {"memory_after_warm_up_mb": warm_mb, "memory_at_the_end_mb": memory.recent_mb()}
+            return outcomes, {"memory_after_warm_up_mb": warm_mb, "memory_at_the_end_mb": _recent_mb(samples)}
 
 
-@contextmanager
-def _sampling_memory(replicas: Sequence[Service]) -> Iterator[Memory]:
-    memory, stop = Memory(), threading.Event()
-
-    def sample() -> None:
-        while not stop.wait(SAMPLE_INTERVAL_S):
-            pids = [pid for replica in replicas if (pid := replica.pid) is not None]
-            if len(pids) == len(replicas):
-                memory.samples.append((time.monotonic(), sum(map(resident_mb, pids))))
-
-    sampler = threading.Thread(target=sample)
-    sampler.start()
-    try:
-        yield memory
-    finally:
-        stop.set()
-        sampler.join()
+def _recent_mb(samples: Sequence[tuple[float, float]]) -> float:
+    since = time.monotonic() - MEASURED_S
+    return fmean(mb for at, mb in samples if at > since)
 
 
 def report(outcomes: Sequence[FaultOutcome]) -> list[dict[str, Any]]:
@@ -149,7 +124,6 @@ def by_kind(outcomes: Sequence[FaultOutcome]) -> list[dict[str, Any]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=600, help="duration of the faults")
     parser.add_argument("--quiet", type=float, default=QUIET_S, help="seconds without faults, before and after")
@@ -158,7 +132,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--thin", action="store_true", help="replicas without copies, and faults of Milvus")
     options = parser.parse_args(arguments)
     console = wide_console()
-    all_faults = milvus.FAULTS if options.thin else FAULTS
+    all_faults = THIN_FAULTS if options.thin else FAULTS
     faults = [fault for fault in all_faults if options.only in (None, fault.name)]
     if not faults:
         parser.error(f"--only is one of {', '.join(repr(fault.name) for fault in all_faults)}")

@@ -14,6 +14,11 @@ from tests.support.wide_console import wide_console
 Rows = Sequence[Mapping[str, Any]]
 
 
+def broken(checks: Mapping[str, bool]) -> list[str]:
+    """The bounds and guarantees that are broken, of all that are checked."""
+    return [what for what, is_broken in checks.items() if is_broken]
+
+
 def conclude(name: str, figures: Any, tables: Sequence[Rows], broken: Sequence[str]) -> NoReturn:
     """Save figures under a name, print tables, and exit, with status 1 if a guarantee or a bound is broken."""
     save_results(name, figures)

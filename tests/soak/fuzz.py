@@ -135,7 +135,6 @@ class ExistingNames:
                 return self._existing(body)
 
     def close(self) -> None:
-        """Close the connections."""
         self._http.close()
 
     def _path(self, operation: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -305,18 +304,11 @@ def _violations(recorder: ScenarioRecorder) -> Iterator[str]:
 
 
 def _rows(counts: Mapping[tuple[str, str, int], int]) -> list[Row]:
-    keys = sorted({(operation, data) for operation, data, _ in counts}, key=lambda key: (key[1] != "valid", key[0]))
-    return [
-        Row(
-            operation=operation,
-            data=data,
-            calls=sum(counts[operation, data, status] for status in range(6)),
-            ok=counts[operation, data, 2],
-            refused=counts[operation, data, 4],
-            failed=counts[operation, data, 5] + counts[operation, data, 0],
-        )
-        for operation, data in keys
-    ]
+    rows: list[Row] = []
+    for operation, data in sorted({each[:2] for each in counts}, key=lambda key: (key[1] != "valid", key[0])):
+        by_status = [counts[operation, data, status] for status in range(6)]
+        rows.append(Row(operation, data, sum(by_status), by_status[2], by_status[4], by_status[5] + by_status[0]))
+    return rows
 
 
 def show(report: Report, console: Console) -> None:
@@ -335,7 +327,6 @@ def show(report: Report, console: Console) -> None:
 
 
 def main() -> None:
-    """Run from the command line; exits with status 1 if there are violations."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--examples", type=int, default=100, help="valid requests per operation (100)")
     parser.add_argument("--seed", type=int, default=1, help="seed of the requests (1)")

@@ -23,7 +23,7 @@ from statistics import fmean
 
 import httpx2
 
-from tests.soak.figures import Rows, conclude
+from tests.soak.figures import Rows, broken, conclude
 from tests.support.checked_requests import WRITE_COLLECTION, CheckedRequest, ReferenceAnswers
 from tests.support.running_service import Service, running_process
 from tests.support.service_monitor import (
@@ -69,7 +69,6 @@ class ClientStats:
     documents: dict[str, set[str]] = field(default_factory=dict)
 
     def record(self, request: CheckedRequest, answer: httpx2.Response, seconds: float) -> None:
-        """Record a response."""
         if answer.status_code == 429 and answer.headers.get("retry-after", "").isdigit():
             self.refused += 1
         elif answer.status_code != 200:
@@ -102,11 +101,6 @@ class Report:
         """Largest difference to an answer without load; infinite without any answer."""
         return max((each for differences in self.stats.differences.values() for each in differences), default=math.inf)
 
-    @property
-    def texts_per_batch(self) -> float:
-        """Mean number of texts in a batch."""
-        return self.increments["semblance_batch_texts_sum"] / self.increments["semblance_batch_texts_count"]
-
     def summary(self) -> dict[str, float]:
         """The figures that are saved."""
         live = self.monitor.live_percentiles
@@ -125,7 +119,8 @@ class Report:
             "least_memory_in_the_second_quarter_mb": self.monitor.settled_mb,
             "least_memory_in_the_last_quarter_mb": self.monitor.final_mb,
             "most_memory_mb": max(self.monitor.memory_mb),
-            "texts_per_pass": self.texts_per_batch,
+            "texts_per_pass": self.increments["semblance_batch_texts_sum"]
+            / self.increments["semblance_batch_texts_count"],
             "load_average": fmean(self.monitor.load_average),
         }
 
@@ -135,29 +130,28 @@ class Report:
         worst = self.largest_difference
         queued = sum(series_named(self.increments, "semblance_queued_tokens").values())
         errors = series_named(self.increments, "semblance_errors_total")
-        checks = {
-            f"{stats.hung} requests hung": stats.hung > 0,
-            f"{len(stats.failures)} requests failed: {stats.failures[:3]}": bool(stats.failures),
-            f"a score is off by {worst:.1e}": not worst <= BOUND,
-            f"/live failed {self.monitor.live_failures} times": self.monitor.live_failures > 0,
-            f"{queued:.0f} tokens are still queued": queued > 0,
-            f"errors were counted: {errors}": bool(set(errors) - {'code="overloaded"'}),
-        }
-        return [fault for fault, present in checks.items() if present]
+        return broken(
+            {
+                f"{stats.hung} requests hung": stats.hung > 0,
+                f"{len(stats.failures)} requests failed: {stats.failures[:3]}": bool(stats.failures),
+                f"a score is off by {worst:.1e}": not worst <= BOUND,
+                f"/live failed {self.monitor.live_failures} times": self.monitor.live_failures > 0,
+                f"{queued:.0f} tokens are still queued": queued > 0,
+                f"errors were counted: {errors}": bool(set(errors) - {'code="overloaded"'}),
+            }
+        )
 
     def exceeded(self) -> list[str]:
         """The bounds on latency and memory that were exceeded."""
-        live_ms, settled_mb, final_mb = (
-            self.monitor.live_percentiles.p99_ms,
-            self.monitor.settled_mb,
-            self.monitor.final_mb,
+        live_ms, settled_mb = self.monitor.live_percentiles.p99_ms, self.monitor.settled_mb
+        grown_mb = self.monitor.final_mb - settled_mb
+        return broken(
+            {
+                f"/live has p99 {live_ms:.0f} ms": live_ms > LIVE_P99_MS,
+                f"memory grew from {settled_mb:.0f} MB by {grown_mb:.0f} MB": grown_mb
+                > max(GROWN_MB, GROWN_SHARE * settled_mb),
+            }
         )
-        checks = {
-            f"/live has p99 {live_ms:.0f} ms": live_ms > LIVE_P99_MS,
-            f"memory grew from {settled_mb:.0f} to {final_mb:.0f} MB": final_mb - settled_mb
-            > max(GROWN_MB, GROWN_SHARE * settled_mb),
-        }
-        return [bound for bound, present in checks.items() if present]
 
 
 class LoadClients:
@@ -170,7 +164,6 @@ class LoadClients:
         self.stats = ClientStats()
 
     async def run(self) -> None:
-        """Run all clients until the time is over."""
         unlimited = httpx2.Limits(max_connections=None, max_keepalive_connections=None)
         async with httpx2.AsyncClient(base_url=self._url, timeout=TIMEOUT_S, limits=unlimited) as http:
             end = time.monotonic() + self._load.seconds
@@ -228,11 +221,9 @@ class LoadClients:
     async def _check_documents(self, http: httpx2.AsyncClient) -> None:
         """Check that each document has the last acknowledged text or a later, cancelled one."""
         answer = await http.get(f"/collections/{WRITE_COLLECTION}/documents", params={"limit": 1000})
-        listed = answer.json()["documents"]
-        stored = {document["id"]: document["text"] for document in listed}
-        for doc_id, possible in self.stats.documents.items():
-            if doc_id in stored and stored[doc_id] not in possible:
-                self.stats.failures.append(f"document {doc_id} has another text than acknowledged")
+        for each in answer.json()["documents"]:
+            if each["text"] not in self.stats.documents[each["id"]]:
+                self.stats.failures.append(f"document {each['id']} has another text than acknowledged")
 
 
 def run(service: Service, load: LoadOptions) -> Report:
@@ -249,7 +240,6 @@ def run(service: Service, load: LoadOptions) -> Report:
 
 
 def main() -> None:
-    """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=120.0)
     parser.add_argument("--clients", type=int, default=32)

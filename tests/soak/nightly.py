@@ -46,7 +46,6 @@ class Outcome:
 
     @property
     def result(self) -> str:
-        """In a word or two."""
         return {0: "pass", None: "FAIL: it hung"}.get(self.status, f"FAIL: status {self.status}")
 
 
@@ -111,7 +110,6 @@ def _page(outcomes: Sequence[Outcome]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run from the command line."""
     steps = default_steps()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=[step.name for step in steps], help="run only these steps")

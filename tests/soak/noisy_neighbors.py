@@ -23,10 +23,11 @@ from dataclasses import dataclass, field
 import httpx2
 
 from semblance.service.process.server import raise_file_limit
-from tests.soak.figures import conclude
-from tests.soak.misbehaving_clients import LARGEST, Misbehavior, RawConnection, misbehaviors
+from tests.soak.figures import broken, conclude
+from tests.soak.misbehaving_clients import LARGEST, Misbehavior, misbehaviors
+from tests.support.load_generator import Connection
 from tests.support.running_service import Service, running_process
-from tests.support.service_monitor import Percentiles, ServiceMonitor, monitored, percentiles, resident_mb
+from tests.support.service_monitor import ServiceMonitor, monitored, percentiles, resident_mb
 from tests.support.waiting import CEILING_S, eventually
 
 IDLE_S = 600  # timeout of idle connections, long enough that all of them stay open
@@ -47,40 +48,41 @@ class NoiseOptions:
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """Statuses of one misbehavior, and the effect on the normal client (`others`)."""
+    """Start and end of a misbehavior, the statuses of its requests, and the memory after it."""
 
-    misbehavior: str
-    seconds: float
+    misbehavior: Misbehavior
+    start: float
+    end: float
     statuses: Mapping[int, int]
-    expected: Sequence[int]
-    others: Percentiles
-    others_failed: int
-    live: Percentiles
     memory_mb: float
+
+    def within(self, measured: Sequence[tuple[float, float, int]]) -> list[tuple[float, float, int]]:
+        """Of requests with their start, those that were sent meanwhile."""
+        return [each for each in measured if self.start <= each[0] <= self.end]
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All results; `still_open` counts the idle connections at the end."""
+    """All results, the requests of the normal client, and the number of idle connections still open at the end."""
 
     rows: Sequence[CaseResult]
+    others: Sequence[tuple[float, float, int]]
     idle: int
     still_open: int
-    memory_before_mb: float
     monitor: ServiceMonitor
 
     def summary(self) -> list[dict[str, object]]:
         """The figures that are saved, one row per misbehavior."""
         return [
             {
-                "trouble": row.misbehavior,
-                "seconds": row.seconds,
+                "trouble": row.misbehavior.name,
+                "seconds": row.end - row.start,
                 "answers": ", ".join(f"{count:,} x {status}" for status, count in row.statuses.items()),
-                "requests_of_others": row.others.count,
-                "of_them_failed": row.others_failed,
-                "others_p50_ms": row.others.p50_ms,
-                "others_slowest_ms": row.others.max_ms,
-                "live_p99_ms": row.live.p99_ms,
+                "requests_of_others": len(sent := row.within(self.others)),
+                "of_them_failed": self._failed(row),
+                "others_p50_ms": percentiles([seconds for _, seconds, _ in sent]).p50_ms,
+                "others_slowest_ms": self._slowest_ms(row),
+                "live_p99_ms": percentiles([seconds for _, seconds, _ in row.within(self.monitor.live)]).p99_ms,
                 "memory_mb": row.memory_mb,
             }
             for row in self.rows
@@ -94,22 +96,29 @@ class Report:
             f"/live failed {failures} times": failures > 0,
         }
         for row in self.rows:
-            checks |= {
-                f"{row.misbehavior}: answered {dict(row.statuses)}": set(row.statuses) != set(row.expected),
-                f"{row.misbehavior}: {row.others_failed} requests of others failed": row.others_failed > 0,
-            }
-        return [fault for fault, present in checks.items() if present]
+            name, failed = row.misbehavior.name, self._failed(row)
+            checks[f"{name}: answered {dict(row.statuses)}"] = set(row.statuses) != set(row.misbehavior.expected)
+            checks[f"{name}: {failed} requests of others failed"] = failed > 0
+        return broken(checks)
 
     def exceeded(self) -> list[str]:
         """The bounds on latency and memory that were exceeded."""
-        growth_mb, p99_ms = max(self.monitor.memory_mb) - self.memory_before_mb, self.monitor.live_percentiles.p99_ms
+        growth_mb = max(self.monitor.memory_mb) - self.rows[0].memory_mb
+        p99_ms = self.monitor.live_percentiles.p99_ms
         checks = {
             f"/live has p99 {p99_ms:.0f} ms": p99_ms > LIVE_P99_MS,
             f"memory grew by {growth_mb:.0f} MB": growth_mb > MAX_GROWTH_MB,
         }
         for row in self.rows:
-            checks[f"{row.misbehavior}: others waited {row.others.max_ms:.0f} ms"] = row.others.max_ms > OTHERS_MS
-        return [bound for bound, present in checks.items() if present]
+            slowest_ms = self._slowest_ms(row)
+            checks[f"{row.misbehavior.name}: others waited {slowest_ms:.0f} ms"] = slowest_ms > OTHERS_MS
+        return broken(checks)
+
+    def _failed(self, row: CaseResult) -> int:
+        return sum(status != 200 for _, _, status in row.within(self.others))
+
+    def _slowest_ms(self, row: CaseResult) -> float:
+        return 1000 * max((seconds for _, seconds, _ in row.within(self.others)), default=0.0)
 
 
 @dataclass(slots=True)
@@ -148,27 +157,15 @@ def run(service: Service, options: NoiseOptions) -> Report:
     """Run all misbehaviors against a running service."""
     normal_client = NormalClient(service.url)
     with monitored(service) as monitor, normal_client.running():
-        timings, still_open = asyncio.run(_run_all(service, options, normal_client))
-    rows = [_result(timing, normal_client, monitor) for timing in timings]
-    return Report(rows, options.idle, still_open, timings[0].memory_mb, monitor)
-
-
-@dataclass(frozen=True, slots=True)
-class _CaseTiming:
-    """Start and end of a misbehavior, and the memory after it."""
-
-    misbehavior: Misbehavior
-    start: float
-    end: float
-    statuses: Counter[int]
-    memory_mb: float
+        rows, still_open = asyncio.run(_run_all(service, options, normal_client))
+    return Report(rows, normal_client.requests, options.idle, still_open, monitor)
 
 
 async def _run_all(
     service: Service, options: NoiseOptions, normal_client: NormalClient
-) -> tuple[list[_CaseTiming], int]:
+) -> tuple[list[CaseResult], int]:
     """Run one misbehavior after the other; also counts idle connections open at the end."""
-    timings, pid = [], service.process.pid
+    rows, pid = [], service.process.pid
 
     async def do_nothing(_: str) -> Counter[int]:
         wanted = len(normal_client.requests) + options.quiet
@@ -177,32 +174,15 @@ async def _run_all(
 
     quiet = Misbehavior("nothing but idle connections", (), do_nothing)
     async with AsyncExitStack() as stack:
-        idle = [await stack.enter_async_context(RawConnection.open(service.url)) for _ in range(options.idle)]
+        idle = [await stack.enter_async_context(Connection.opened(service.url)) for _ in range(options.idle)]
         for misbehavior in (quiet, *misbehaviors(options.tiny, options.largest)):
             start = time.monotonic()
             statuses = await misbehavior.act(service.url)
-            timings.append(_CaseTiming(misbehavior, start, time.monotonic(), statuses, resident_mb(pid)))
-        still_open = [not connection.reader.at_eof() for connection in idle]
-    return timings, sum(still_open)
-
-
-def _result(timing: _CaseTiming, normal_client: NormalClient, monitor: ServiceMonitor) -> CaseResult:
-    others = [each for each in normal_client.requests if timing.start <= each[0] <= timing.end]
-    live = [seconds for start, seconds, _ in monitor.live if timing.start <= start <= timing.end]
-    return CaseResult(
-        misbehavior=timing.misbehavior.name,
-        seconds=timing.end - timing.start,
-        statuses=dict(timing.statuses),
-        expected=timing.misbehavior.expected,
-        others=percentiles([seconds for _, seconds, _ in others]),
-        others_failed=sum(status != 200 for _, _, status in others),
-        live=percentiles(live),
-        memory_mb=timing.memory_mb,
-    )
+            rows.append(CaseResult(misbehavior, start, time.monotonic(), statuses, resident_mb(pid)))
+        return rows, sum(connection.is_open for connection in idle)
 
 
 def main() -> None:
-    """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--idle", type=int, default=2000, help="idle connections")
     parser.add_argument("--tiny", type=int, default=10_000, help="tiny requests")

@@ -35,7 +35,6 @@ SECTIONS = (
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=[section.name for section in SECTIONS], help="run only this one")
     options = parser.parse_args(arguments)

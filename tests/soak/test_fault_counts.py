@@ -6,14 +6,18 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.soak.traffic.checks import Checks, Kind
-from tests.soak.traffic.ledger import Ledger
-from tests.soak.traffic.oracle import Oracle
+from tests.soak.traffic.checks import Checks, Kind, Oracle
+from tests.soak.traffic.ledger import Ledger, State, Stored
 from tests.soak.traffic.reader import WEIGHTS
 from tests.soak.traffic.request_log import READS, PairAnswer, RequestLog, SearchAnswer
 from tests.support.servers.word_models import WORDS, write_model
 
 QUERY, OLD, NEW = " ".join(WORDS[:3]), " ".join(WORDS[2:6]), " ".join(WORDS[5:8])
+WRITES: list[tuple[str, dict[str, State]]] = [
+    ("e:1", {"a": Stored(OLD), "b": Stored(OLD)}),
+    ("e:2", {"a": Stored(NEW)}),
+    ("e:3", {"b": None}),
+]
 
 
 @pytest.fixture(scope="module")
@@ -26,10 +30,10 @@ def ledger() -> Ledger:
     """a is OLD at version 1 and NEW from 2; b is deleted at 3; the write of c is unanswered."""
     ledger = Ledger()
     ledger.begin("e:0", {})
-    for version, change in (("e:1", {"a": OLD, "b": OLD}), ("e:2", {"a": NEW}), ("e:3", {"b": None})):
+    for version, change in WRITES:
         ledger.attempt(change)
         ledger.acknowledge(change, version)
-    ledger.attempt({"c": NEW})
+    ledger.attempt({"c": Stored(NEW)})
     return ledger
 
 
@@ -86,7 +90,7 @@ def test_an_explanation_with_a_wrong_sum_is_counted(ledger: Ledger, oracle: Orac
 
 
 def test_an_unanswered_write_is_settled_by_the_stored_documents(ledger: Ledger, oracle: Oracle) -> None:
-    assert ledger.settle({"a": NEW, "c": NEW}, "e:4") == 1
+    assert ledger.settle({"a": Stored(NEW), "c": Stored(NEW)}, "e:4") == 1
     assert faults(ledger, oracle, "e:4", {"a": NEW}) == {"missing": 1}
     assert faults(ledger, oracle, "e:4", {"a": NEW, "c": NEW}) == {}
     assert faults(ledger, oracle, "e:3", {"a": NEW, "c": NEW}) == {}

@@ -17,8 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import missing
-from tests.soak.fault_injection import milvus
-from tests.soak.fault_injection.catalogue import FAULTS
+from tests.soak.fault_injection.catalogue import FAULTS, THIN_FAULTS
 from tests.soak.fault_injection.fault import Fault
 from tests.soak.fault_injection.harness import FaultHarness, FaultOutcome
 from tests.support.servers.deployment import FAKETIME, Deployment
@@ -53,7 +52,7 @@ GROUPS = {
         PATIENT | {"database_timeout_s": "60", "min_version_wait_s": "20"},
     ),
     "database": Group([each for each in FAULTS if is_of_the_database(each)], SHORT),
-    "milvus": Group(milvus.FAULTS, SHORT, thin=True),
+    "milvus": Group(THIN_FAULTS, SHORT, thin=True),
 }
 CASES = [
     pytest.param(name, fault, marks=pytest.mark.xdist_group(f"faults of {name}"), id=f"{name}: {fault.name}")

@@ -40,7 +40,7 @@ def test_misbehaving_clients_do_not_affect_other_clients() -> None:
         report = noisy_neighbors.run(service, noisy_neighbors.NoiseOptions(IDLE, 400, 10, LARGEST))
     assert report.faults() == []
     assert (report.still_open, len(report.rows)) == (IDLE, 9)
-    statuses = {row.misbehavior: dict(row.statuses) for row in report.rows}
+    statuses = {row.misbehavior.name: dict(row.statuses) for row in report.rows}
     assert statuses["400 tiny requests"] == {200: 400}
 
 

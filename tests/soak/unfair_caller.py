@@ -20,14 +20,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import httpx2
 
 from semblance.service.api.edge.key_entries import entry_of
 from semblance.service.observability.stages import STAGES
-from tests.soak.figures import Rows, conclude
-from tests.support.project import PROJECT
+from tests.soak.figures import Rows, broken, conclude
 from tests.support.running_service import running_service
 from tests.support.service_monitor import percentiles
 
@@ -48,11 +46,6 @@ class HeavyLoad:
     seconds: float = 0.0
     longest_batch_s: float = 0.0
 
-    @property
-    def texts_per_s(self) -> float:
-        """Encoded texts per second."""
-        return self.texts / self.seconds
-
 
 @dataclass(slots=True)
 class SmallRequests:
@@ -64,8 +57,18 @@ class SmallRequests:
 
     @property
     def p99_s(self) -> float:
-        """The p99 of the latency."""
         return percentiles(self.seconds).p99_ms / 1000
+
+    def send(self, http: httpx2.Client) -> None:
+        """Compare two short texts that are not cached."""
+        number = random.randrange(10**6)
+        body = {"pairs": [{"a": f"Parcel {number} is late.", "b": f"Where is number {number}?"}]}
+        start = time.perf_counter()
+        answer = http.post("/similarity", json=body)
+        self.seconds.append(time.perf_counter() - start)
+        self.stages.append(_stages(answer))
+        self.failed += answer.status_code != 200
+        time.sleep(PAUSE_S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +93,7 @@ class Report:
             "loaded_p99_ms": 1000 * self.loaded.p99_s,
             "bound_ms": 1000 * self.bound_s,
             "longest_batch_ms": 1000 * self.load.longest_batch_s,
-            "load_texts_per_s": self.load.texts_per_s,
+            "load_texts_per_s": self.load.texts / self.load.seconds,
         }
 
     def stages(self) -> Rows:
@@ -104,31 +107,32 @@ class Report:
     def faults(self) -> list[str]:
         """The bounds that were exceeded."""
         p99_s, failed = self.loaded.p99_s, self.idle.failed + self.loaded.failed
-        checks = {
-            f"small requests have p99 {p99_s:.2f} s, the bound is {self.bound_s:.2f} s": p99_s > self.bound_s,
-            f"{failed} small requests failed": failed > 0,
-            f"the load was answered {dict(self.load.statuses)}": not self.load.statuses.keys() <= {200, 429},
-        }
-        return [fault for fault, present in checks.items() if present]
+        return broken(
+            {
+                f"small requests have p99 {p99_s:.2f} s, the bound is {self.bound_s:.2f} s": p99_s > self.bound_s,
+                f"{failed} small requests failed": failed > 0,
+                f"the load was answered {dict(self.load.statuses)}": not self.load.statuses.keys() <= {200, 429},
+            }
+        )
 
 
-def run(seconds: float, project: Path = PROJECT) -> Report:
+def run(seconds: float) -> Report:
     """Measure a service of its own."""
     heavy, light = secrets.token_hex(), secrets.token_hex()
     keys = f"{entry_of('heavy', ['read'], heavy)},{entry_of('light', ['read'], light)}"
     spawn = multiprocessing.get_context("spawn")
     with (
-        running_service(project, models="minilm", api_keys=keys) as url,
+        running_service(models="minilm", api_keys=keys) as url,
         ProcessPoolExecutor(1, spawn) as process,
         httpx2.Client(base_url=url, timeout=60, headers=_authorization(light)) as http,
     ):
         idle, loaded = SmallRequests(), SmallRequests()
         for _ in range(IDLE_REQUESTS):
-            _send_small(http, idle)
+            idle.send(http)
         load = process.submit(run_heavy_load, url, heavy, seconds)
         time.sleep(seconds / 6)  # until its requests fill the queue
         while not load.done():
-            _send_small(http, loaded)
+            loaded.send(http)
         return Report(idle, loaded, load.result())
 
 
@@ -154,9 +158,8 @@ def run_heavy_load(url: str, key: str, seconds: float) -> HeavyLoad:
 async def _send_repeatedly(http: httpx2.AsyncClient, size: int, load: HeavyLoad) -> None:
     while True:
         texts = [" ".join(random.choices(WORDS, k=TEXT_WORDS)) for _ in range(size)]
-        answer = await http.post(
-            "/v1/embeddings", json={"input": texts, "model": "minilm", "encoding_format": "base64"}
-        )
+        body = {"input": texts, "model": "minilm", "encoding_format": "base64"}
+        answer = await http.post("/v1/embeddings", json=body)
         load.statuses[answer.status_code] += 1
         if answer.status_code != 200:
             await asyncio.sleep(RETRY_S)
@@ -164,18 +167,6 @@ async def _send_repeatedly(http: httpx2.AsyncClient, size: int, load: HeavyLoad)
         load.texts += size
         if size == 1:
             load.longest_batch_s = max(load.longest_batch_s, _stages(answer)["encode"])
-
-
-def _send_small(http: httpx2.Client, requests: SmallRequests) -> None:
-    """Compare two short texts that are not cached."""
-    number = random.randrange(10**6)
-    body = {"pairs": [{"a": f"Parcel {number} is late.", "b": f"Where is number {number}?"}]}
-    start = time.perf_counter()
-    answer = http.post("/similarity", json=body)
-    requests.seconds.append(time.perf_counter() - start)
-    requests.stages.append(_stages(answer))
-    requests.failed += answer.status_code != 200
-    time.sleep(PAUSE_S)
 
 
 def _stages(answer: httpx2.Response) -> dict[str, float]:
@@ -188,7 +179,6 @@ def _authorization(key: str) -> dict[str, str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=60, help="duration of the load")
     options = parser.parse_args(arguments)

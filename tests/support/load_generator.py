@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Self
@@ -53,17 +54,39 @@ class LoadRun:
 
 
 class Connection:
-    """A persistent HTTP connection."""
+    """A persistent HTTP connection, on which requests are written as bytes."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
 
     @classmethod
-    async def open(cls, url: str) -> Self:
-        """Connect to the server at this URL."""
+    @asynccontextmanager
+    async def opened(cls, url: str) -> AsyncIterator[Self]:
+        """Keep a connection to the server at this URL open while the block runs."""
         address = urlsplit(url)
-        return cls(*await asyncio.open_connection(address.hostname, address.port, limit=READ_AHEAD))
+        connection = cls(*await asyncio.open_connection(address.hostname, address.port, limit=READ_AHEAD))
+        try:
+            yield connection
+        finally:
+            connection._writer.close()
+            with suppress(OSError):
+                await connection._writer.wait_closed()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the server has not closed it."""
+        return not self._reader.at_eof()
+
+    async def exchange(self, *pieces: bytes, pause_s: float = 0.0) -> tuple[int, bytes]:
+        """Send a request in pieces; returns the status and the body of the response."""
+        for piece in pieces:
+            self._writer.write(piece)
+            if pause_s:
+                await asyncio.sleep(pause_s)
+        head = (await self._reader.readuntil(b"\r\n\r\n")).lower()
+        length = int(head.partition(b"\r\ncontent-length:")[2].split(b"\r\n")[0])
+        return int(head.split()[1]), await self._reader.readexactly(length)
 
     async def send(self, request: bytes) -> bytes:
         """Send a request and return the body of the response.
@@ -71,24 +94,22 @@ class Connection:
         Raises:
             RuntimeError: the status was not 200; the message holds the beginning of the response.
         """
-        self._writer.write(request)
-        head = (await self._reader.readuntil(b"\r\n\r\n")).lower().split(b"\r\n")
-        length = next(int(line.partition(b":")[2]) for line in head if line.startswith(b"content-length:"))
-        body = await self._reader.readexactly(length)
-        if b" 200 " not in head[0]:
-            raise RuntimeError(f"{request[:60]!r} got {head[0]!r}: {body[:300]!r}")
+        status, body = await self.exchange(request)
+        if status != 200:
+            raise RuntimeError(f"{request[:60]!r} got {status}: {body[:300]!r}")
         return body
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._writer.close()
 
 
 def post(path: str, body: Any) -> bytes:
     """A POST request with a JSON body, as bytes."""
     content = json.dumps(body).encode()
+    return post_head(path, len(content)) + content
+
+
+def post_head(path: str, length: int) -> bytes:
+    """Head of a POST request with a JSON body of a length."""
     head = f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
-    return f"{head}content-length: {len(content)}\r\n\r\n".encode() + content
+    return f"{head}content-length: {length}\r\n\r\n".encode()
 
 
 def get(path: str) -> bytes:
@@ -100,10 +121,8 @@ def send_all(url: str, requests: Iterable[bytes]) -> list[bytes]:
     """Send requests one after the other and return the bodies of the responses."""
 
     async def send() -> list[bytes]:
-        connection = await Connection.open(url)
-        bodies = [await connection.send(request) for request in requests]
-        connection.close()
-        return bodies
+        async with Connection.opened(url) as connection:
+            return [await connection.send(request) for request in requests]
 
     return uvloop.run(send())
 
@@ -120,14 +139,13 @@ async def _run_all(url: str, seconds: float, loads: Iterable[Load]) -> list[Load
 
 
 async def _run(url: str, seconds: float, load: Load) -> LoadResult:
-    connections = [await Connection.open(url) for _ in range(load.clients)]
-    result, start = LoadResult(), time.perf_counter()
-    clients = (_client(each, load, number, (start, start + seconds)) for number, each in enumerate(connections))
-    for latencies in await asyncio.gather(*clients):
-        result.seconds += latencies
-    result.wall_s = time.perf_counter() - start
-    for each in connections:
-        each.close()
+    async with AsyncExitStack() as stack:
+        connections = [await stack.enter_async_context(Connection.opened(url)) for _ in range(load.clients)]
+        result, start = LoadResult(), time.perf_counter()
+        clients = (_client(each, load, number, (start, start + seconds)) for number, each in enumerate(connections))
+        for latencies in await asyncio.gather(*clients):
+            result.seconds += latencies
+        result.wall_s = time.perf_counter() - start
     return result
 
 

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from math import ceil
@@ -86,19 +86,39 @@ class ServiceMonitor:
 @contextmanager
 def monitored(service: Service) -> Iterator[ServiceMonitor]:
     """Monitor a service while the block runs."""
-    monitor, stop = ServiceMonitor(), threading.Event()
+    monitor, pid = ServiceMonitor(), service.process.pid
+
+    def sample() -> None:
+        monitor.memory_mb.append(resident_mb(pid))
+        monitor.load_average.append(os.getloadavg()[0])
+
     address = urlsplit(service.url)
     command = [sys.executable, "-m", "tests.support.live_probe", str(address.hostname), str(address.port)]
     probe = subprocess.Popen(command, cwd=PROJECT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    sampler = threading.Thread(target=_sample, args=(service.process.pid, monitor, stop))
+    try:
+        with sampling(sample):
+            yield monitor
+    finally:
+        output, _ = probe.communicate()
+    monitor.live += [(start, seconds, status) for start, seconds, status in json.loads(output)]
+
+
+@contextmanager
+def sampling(sample: Callable[[], None]) -> Iterator[None]:
+    """Call `sample` every second while the block runs."""
+    stop = threading.Event()
+
+    def run() -> None:
+        while not stop.wait(SAMPLE_INTERVAL_S):
+            sample()
+
+    sampler = threading.Thread(target=run)
     sampler.start()
     try:
-        yield monitor
+        yield
     finally:
         stop.set()
         sampler.join()
-        output, _ = probe.communicate()
-    monitor.live += [(start, seconds, status) for start, seconds, status in json.loads(output)]
 
 
 def percentiles(seconds: Sequence[float]) -> Percentiles:
@@ -143,9 +163,3 @@ def series_named(series: Mapping[str, float], name: str) -> dict[str, float]:
         for key, value in series.items()
         if value and key.startswith(f"{name}{{")
     }
-
-
-def _sample(pid: int, monitor: ServiceMonitor, stop: threading.Event) -> None:
-    while not stop.wait(SAMPLE_INTERVAL_S):
-        monitor.memory_mb.append(resident_mb(pid))
-        monitor.load_average.append(os.getloadavg()[0])

@@ -1,4 +1,4 @@
-"""Callers that ask for far more than others."""
+"""A caller that asks for far more than others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All faults, with the errors that each may cause."""
+"""All faults, with the errors that each may cause; others for replicas that keep no copy and search a Milvus."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ LAGGING = frozenset({"503 version_not_reached"})  # the requested version has no
 NEW_EPOCH = LAGGING | {"404 unknown_collection", "409 version_mismatch", "duplicates: 409 write_conflict"}
 
 REFUSED_WITHIN_S = DATABASE_TIMEOUT_S + 3.0
+# of replicas that keep no copy
+REFUSED = LAGGING | {"503 index_unavailable"}
+NO_PRIMARY = NO_DATABASE | {"503 not_ready"}
+WITHIN_S = 2 * DATABASE_TIMEOUT_S + 3.0  # nginx asks another replica once the first one has refused
 
 FAULTS = (
     Fault("a replica killed", replicas.kill_replica, 5, HALF_SENT, CUT_OFF),
-    Fault(  # it may hold the lock
-        "a replica stopped for a while", replicas.suspend_replica, 10, writers_may_see=NO_DATABASE | CUT_OFF
-    ),
+    # it may hold the lock
+    Fault("a replica stopped for a while", replicas.suspend_replica, 10, frozenset(), NO_DATABASE | CUT_OFF),
     Fault("all replicas restarted in turn", replicas.restart_all_in_turn, writers_may_see=LEAVING),
     Fault("the clock of a replica jumps", replicas.shift_clock, 5),
     Fault("the disk of a replica full", replicas.fill_disk, 5),
@@ -42,13 +45,7 @@ FAULTS = (
         writes_within_s=REFUSED_WITHIN_S,
         lacks=stores.small_disk_missing,
     ),
-    Fault(
-        "PostgreSQL recovered to an earlier state",
-        stores.recover_database,
-        3,
-        readers_may_see=NEW_EPOCH,
-        writers_may_see=NO_DATABASE | LAGGING,
-    ),
+    Fault("PostgreSQL recovered to an earlier state", stores.recover_database, 3, NEW_EPOCH, NO_DATABASE | LAGGING),
     Fault("the collection deleted and recreated", collections.recreate_collection, 2, NEW_EPOCH),
     Fault("a backup restored", collections.restore_backup, 2, NEW_EPOCH),
     Fault("an unfair caller", callers.flood, 10),
@@ -67,4 +64,29 @@ FAULTS = (
         writers_may_see=LEAVING,
     ),
     Fault("a re-embedding, killed half-way and resumed", collections.reembed, 1, writers_may_see=CUT_OFF),
+)
+THIN_FAULTS = (
+    Fault("Milvus killed and restarted", stores.kill_milvus, 5, REFUSED, reads_within_s=WITHIN_S),
+    Fault("Milvus accepts and never answers", stores.suspend_milvus, 10, REFUSED, reads_within_s=WITHIN_S),
+    Fault("answers of Milvus lost", stores.lose_answers, 10, REFUSED, reads_within_s=WITHIN_S),
+    Fault(
+        "Milvus set back to an earlier state",
+        stores.restore_earlier_milvus,
+        5,
+        REFUSED,
+        reads_within_s=WITHIN_S,
+        may_miss=True,
+    ),
+    Fault("Milvus loses its data", stores.empty_milvus, 3, REFUSED, reads_within_s=WITHIN_S, may_miss=True),
+    Fault("a replica killed", replicas.kill_replica, 5, REFUSED | CUT_OFF, CUT_OFF),
+    Fault("a replica stopped for a while", replicas.suspend_replica, 10, REFUSED, NO_PRIMARY | CUT_OFF),
+    Fault("PostgreSQL killed and restarted", stores.kill_database, 2, REFUSED | NO_PRIMARY, NO_PRIMARY),
+    Fault(
+        "Milvus killed while PostgreSQL restarts",
+        stores.kill_milvus_while_database_restarts,
+        3,
+        REFUSED | NO_PRIMARY,
+        NO_PRIMARY,
+        reads_within_s=2 * WITHIN_S,
+    ),
 )

@@ -14,7 +14,7 @@ import httpx2
 
 from tests.soak.fault_injection.fault import FaultContext, Violation
 from tests.soak.fault_injection.replicas import kill_replica
-from tests.soak.traffic.ledger import State, parse_version
+from tests.soak.traffic.ledger import parse_version
 from tests.support.project import PROJECT
 from tests.support.running_service import SEMBLANCE, Service
 from tests.support.waiting import CEILING_S, until
@@ -24,9 +24,9 @@ def recreate_collection(context: FaultContext) -> None:
     """Delete the collection and create it again at once."""
     with context.traffic.without_writers(), _http(context) as http:
         model = _collection(context, http)["model"]
-        _json(http.delete(f"/collections/{context.collection}"))
-        created = _json(http.put(f"/collections/{context.collection}", json={"model": model}))
-        context.ledger.begin(created["version"], {})
+        _json(http.delete(f"/collections/{context.target.collection}"))
+        created = _json(http.put(f"/collections/{context.target.collection}", json={"model": model}))
+        context.target.ledger.begin(created["version"], {})
     context.wait()
 
 
@@ -35,14 +35,14 @@ def restore_backup(context: FaultContext) -> None:
     with tempfile.TemporaryDirectory() as folder:
         backup = str(Path(folder) / "backup")
         with context.traffic.without_writers():
-            context.settle()
-            contents: dict[str, State] = context.ledger.contents()
+            context.audit.settle()
+            contents = context.target.ledger.contents()
             _run(context, "backup", backup)
         context.wait()
         with context.traffic.without_writers(), _http(context) as http:
-            epoch = context.ledger.epoch
+            epoch = context.target.ledger.epoch
             _run(context, "restore", backup, "--yes")
-            context.ledger.begin(_version_of_new_epoch(context, http, epoch), contents)
+            context.target.ledger.begin(_version_of_new_epoch(context, http, epoch), contents)
 
 
 def reembed(context: FaultContext) -> None:
@@ -50,7 +50,7 @@ def reembed(context: FaultContext) -> None:
     with _http(context) as http:
         before = _collection(context, http)["model"]
         after = next(name for name in context.deployment.models if name != before)
-        command = ("index", "reembed", context.collection, "--model", after, "--url", context.deployment.url)
+        command = ("index", "reembed", context.target.collection, "--model", after, "--url", context.deployment.url)
         first = _start(context, *command)
         until(lambda: first.poll() is not None or _collection(context, http)["reembedding"], "a re-embedding")
         first.kill()
@@ -64,7 +64,7 @@ def _version_of_new_epoch(context: FaultContext, http: httpx2.Client, epoch: str
     """First version of the epoch after `epoch`, once every replica has reached it."""
 
     def new_version(replica: Service) -> str:
-        answer = http.get(f"{replica.url}/collections/{context.collection}")
+        answer = http.get(f"{replica.url}/collections/{context.target.collection}")
         version = str(answer.json()["version"]) if answer.is_success else ""
         return version if version and parse_version(version).epoch != epoch else ""
 
@@ -74,7 +74,7 @@ def _version_of_new_epoch(context: FaultContext, http: httpx2.Client, epoch: str
 
 
 def _collection(context: FaultContext, http: httpx2.Client) -> Any:
-    return _json(http.get(f"/collections/{context.collection}"))
+    return _json(http.get(f"/collections/{context.target.collection}"))
 
 
 def _http(context: FaultContext) -> httpx2.Client:
@@ -98,10 +98,5 @@ def _run(context: FaultContext, *command: str) -> None:
 
 def _start(context: FaultContext, *command: str) -> subprocess.Popen[bytes]:
     environment = os.environ | context.deployment.environment
-    return subprocess.Popen(
-        [sys.executable, "-m", SEMBLANCE, *command],
-        cwd=PROJECT,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
+    line = [sys.executable, "-m", SEMBLANCE, *command]
+    return subprocess.Popen(line, cwd=PROJECT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

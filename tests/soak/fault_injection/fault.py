@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from tests.soak.traffic.audit import Audit
-from tests.soak.traffic.ledger import Ledger
 from tests.soak.traffic.request_log import READS
+from tests.soak.traffic.target import Target
 from tests.soak.traffic.traffic import Traffic
 from tests.support.running_service import Service
 from tests.support.servers.deployment import Deployment
@@ -30,26 +30,21 @@ class FaultContext:
     """A deployment under load, and the least duration of the fault, which also lasts for some reads."""
 
     deployment: Deployment
-    collection: str
-    ledger: Ledger
+    target: Target
     traffic: Traffic
     audit: Audit
     rng: random.Random
     lasts_s: float
 
     def some_replica(self) -> Service:
-        """A random replica."""
         return self.rng.choice(self.deployment.replicas)
-
-    def settle(self) -> None:
-        """Find out what unanswered writes did; no writer may be running."""
-        self.audit.settle(self.traffic.log)
 
     def lasting(self) -> Callable[[], bool]:
         """Begin the duration of the fault; returns whether it still lasts."""
-        reads = self.traffic.log.total(READS) + READS_DURING
+        log = self.target.log
+        reads = log.total(READS) + READS_DURING
         end = time.monotonic() + self.lasts_s  # of a long run; there is no verdict on it
-        return lambda: self.traffic.log.total(READS) < reads or time.monotonic() < end
+        return lambda: log.total(READS) < reads or time.monotonic() < end
 
     def wait(self) -> None:
         """Wait for the duration of the fault."""
@@ -58,6 +53,7 @@ class FaultContext:
 
 
 Inject: TypeAlias = Callable[[FaultContext], None]
+Act: TypeAlias = Callable[[Deployment], object]
 
 
 def together(*injections: Inject) -> Inject:
@@ -66,6 +62,20 @@ def together(*injections: Inject) -> Inject:
     def inject(context: FaultContext) -> None:
         with ThreadPoolExecutor(len(injections)) as pool:
             list(pool.map(lambda each: each(context), injections))
+
+    return inject
+
+
+def outage(begin: Act, end: Act, meanwhile: Inject = FaultContext.wait) -> Inject:
+    """Begin an outage of a server, end it after `meanwhile`, and wait until the replicas lack nothing."""
+
+    def inject(context: FaultContext) -> None:
+        begin(context.deployment)
+        try:
+            meanwhile(context)
+        finally:
+            end(context.deployment)
+        context.deployment.await_health()
 
     return inject
 

@@ -12,10 +12,11 @@ import httpx2
 
 from tests.soak.fault_injection.fault import Fault, FaultContext
 from tests.soak.traffic.audit import Audit
-from tests.soak.traffic.checks import Checks, Findings
+from tests.soak.traffic.checks import Checks, Findings, Oracle
 from tests.soak.traffic.ledger import Ledger
-from tests.soak.traffic.oracle import Oracle
+from tests.soak.traffic.reader import REFUSED_BY_THIN, WEIGHTS
 from tests.soak.traffic.request_log import READS, WRITES, RequestLog
+from tests.soak.traffic.target import Target
 from tests.soak.traffic.traffic import Traffic
 from tests.support.servers.deployment import Deployment
 from tests.support.waiting import CEILING_S, until
@@ -28,12 +29,7 @@ NO_FAULT = Fault("none", lambda _: None)
 
 @dataclass(frozen=True, slots=True)
 class FaultOutcome:
-    """Requests during one fault, and what the checks found.
-
-    Attributes:
-        violations: broken guarantees, empty if there are none.
-        delays: requests that took longer than they may; only an idle machine can tell.
-    """
+    """Requests during one fault, and what the checks found."""
 
     fault: Fault
     seconds: float
@@ -42,6 +38,7 @@ class FaultOutcome:
 
     @property
     def violations(self) -> list[str]:
+        """Broken guarantees."""
         return [
             *self._unexpected("reads", READS, self.fault.readers_may_see),
             *self._unexpected("writes", WRITES, self.fault.writers_may_see),
@@ -52,6 +49,7 @@ class FaultOutcome:
 
     @property
     def delays(self) -> list[str]:
+        """Requests that took longer than they may; only an idle machine can tell."""
         limits = [("read", READS, self.fault.reads_within_s), ("write", WRITES, self.fault.writes_within_s)]
         return [
             f"a {what} took {slowest:.1f} s, more than {limit_s:g}"
@@ -84,19 +82,13 @@ class FaultOutcome:
 
 
 class FaultHarness:
-    """Keeps the state of the deployment from one fault to the next.
-
-    Args:
-        deployment: a running deployment.
-        seed: seed of all random choices.
-    """
+    """Keeps the state of a running deployment from one fault to the next."""
 
     def __init__(self, deployment: Deployment, seed: int) -> None:
         self.deployment = deployment
         self._rng = random.Random(seed)
         self._ledger = Ledger()
         self._oracle = Oracle(deployment.models)
-        self._audit = Audit(deployment, COLLECTION, self._ledger, self._rng.getrandbits(32))
 
     def fill(self) -> None:
         """Create the collection, and let writers store their documents."""
@@ -113,24 +105,25 @@ class FaultHarness:
         self.deployment.restart_stopped()
         start = time.monotonic()
         thin = self.deployment.thin
-        with Traffic(self.deployment.url, COLLECTION, self._ledger, self._rng.getrandbits(32), thin=thin) as traffic:
-            log = traffic.log
+        weights = {kind: weight for kind, weight in WEIGHTS.items() if not (thin and kind in REFUSED_BY_THIN)}
+        target = Target(self.deployment.url, COLLECTION, self._ledger)
+        audit, log = Audit(self.deployment, target, self._rng.getrandbits(32)), target.log
+        with Traffic(target, self._rng.getrandbits(32), weights) as traffic:
             until(lambda: log.total(READS) >= READS_BEFORE, "reads before the fault")
-            context = FaultContext(self.deployment, COLLECTION, self._ledger, traffic, self._audit, self._rng, lasts_s)
             try:
-                fault.inject(context)
+                fault.inject(FaultContext(self.deployment, target, traffic, audit, self._rng, lasts_s))
             except AssertionError as error:  # what the fault expects of the deployment
                 log.violations.append(str(error))
             self._await_requests(log)
             time.sleep(max(0.0, start + seconds - time.monotonic()))  # of a long run; there is no verdict on it
         duration_s = time.monotonic() - start
-        self._audit.settle(log)
+        audit.settle()
         checks = Checks(self._ledger, self._oracle, thin=thin)
         checks.check_log(log, may_miss=fault.may_miss)
-        self._audit.check_replicas(checks)
+        audit.check_replicas(checks)
         return FaultOutcome(fault, duration_s, log, checks.findings)
 
     def _await_requests(self, log: RequestLog) -> None:
         """Wait until reads are answered, and writes acknowledged, after a fault."""
-        reads, acknowledged = log.total(READS) + READS_AFTER, log.acknowledged + ACKNOWLEDGED_AFTER
-        until(lambda: log.total(READS) >= reads and log.acknowledged >= acknowledged, "requests after the fault")
+        reads, acknowledged = log.total(READS) + READS_AFTER, log.succeeded(WRITES) + ACKNOWLEDGED_AFTER
+        until(lambda: log.total(READS) >= reads and log.succeeded(WRITES) >= acknowledged, "requests after the fault")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import resource
 import time
 from email.utils import parsedate_to_datetime
-from pathlib import Path
 
 import httpx2
 
@@ -50,18 +49,16 @@ def restart_all_in_turn(context: FaultContext) -> None:
 
 def shift_clock(context: FaultContext) -> None:
     """Set the clock of one replica a day ahead, then a day back, then right again."""
-    for seconds in (DAY_S, -DAY_S):
+    for seconds in (DAY_S, -DAY_S, 0):
         context.deployment.jump_clock(seconds)
         _await_clock(context, seconds)
         context.wait()
-    context.deployment.jump_clock(0)
-    _await_clock(context, 0)
 
 
 def fill_disk(context: FaultContext) -> None:
     """Make all files of one replica unwritable, its snapshots included, and then writable again."""
     replica = context.some_replica()
-    manifest = replica.log.parent / "indexes" / context.collection / "manifest.json"
+    manifest = replica.log.parent / "indexes" / context.target.collection / "manifest.json"
     pid = replica.process.pid
     _, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (FULL_BYTES, hard))
@@ -81,7 +78,9 @@ def corrupt_snapshot(context: FaultContext) -> None:
     if not files:
         raise Violation(f"{replica.log.parent} has no snapshot although the replica was shut down in order")
     for file in files:
-        _flip_a_bit(file, context)
+        content = bytearray(file.read_bytes())
+        content[context.rng.randrange(len(content))] ^= 1 << context.rng.randrange(8)
+        file.write_bytes(content)
     replica.start()
     context.deployment.await_health()
 
@@ -115,9 +114,3 @@ def _await_clock(context: FaultContext, seconds: int) -> None:
         return abs(reported.timestamp() - time.time() - seconds) < HOUR_S
 
     until(is_off, f"a clock of {replica.url} that is off by {seconds} s")
-
-
-def _flip_a_bit(file: Path, context: FaultContext) -> None:
-    content = bytearray(file.read_bytes())
-    content[context.rng.randrange(len(content))] ^= 1 << context.rng.randrange(8)
-    file.write_bytes(content)

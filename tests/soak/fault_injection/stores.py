@@ -1,14 +1,15 @@
-"""Faults of Redis and of PostgreSQL."""
+"""Faults of Redis, PostgreSQL and Milvus."""
 
 from __future__ import annotations
 
+from functools import partial
 from http import HTTPStatus
 
 import httpx2
 import redis
 
-from tests.soak.fault_injection.fault import FaultContext, Violation
-from tests.soak.traffic.ledger import parse_version
+from tests.soak.fault_injection.fault import FaultContext, Violation, outage
+from tests.soak.traffic.ledger import Stored, parse_version
 from tests.soak.traffic.request_log import WRITES
 from tests.support.running_service import Service
 from tests.support.servers.deployment import Deployment, readiness
@@ -18,23 +19,32 @@ FULL_DISK = frozenset({"503 store_full", "in the stream store_full"})  # how wri
 MOST_WRITES = 60  # some of which a full disk refuses
 WRITES_AFTERWARDS = 10
 DEGRADED = (HTTPStatus.OK, "degraded")
-DOCUMENT, TEXT = "after the recovery", "written after the recovery"
+DOCUMENT, WRITTEN = "after the recovery", Stored("written after the recovery")
 
 
-def kill_redis(context: FaultContext) -> None:
-    """Kill Redis, and start it again, empty."""
-    context.deployment.redis.kill()
+def await_degraded(context: FaultContext) -> None:
+    """Wait until every replica reports 200 `degraded`, and for the duration of the fault."""
+
+    def is_degraded(replica: Service) -> bool:
+        if (state := readiness(replica))[0] != HTTPStatus.OK:
+            raise Violation(f"without a server that it needs {replica.url} reports {state}, not 200 degraded")
+        return state == DEGRADED
+
+    for replica in context.deployment.replicas:
+        until(partial(is_degraded, replica), f"{replica.url} that is degraded without a server that it needs")
     context.wait()
-    context.deployment.redis.start()
 
 
-def suspend_redis(context: FaultContext) -> None:
-    """Suspend Redis: it accepts everything and answers nothing."""
-    context.deployment.redis.pause()
-    try:
-        context.wait()
-    finally:
-        context.deployment.redis.resume()
+kill_redis = outage(lambda it: it.redis.kill(), lambda it: it.redis.start())  # it is empty afterwards
+suspend_redis = outage(lambda it: it.redis.pause(), lambda it: it.redis.resume())  # it accepts everything meanwhile
+restart_database = outage(lambda it: it.postgres.stop(), lambda it: it.postgres.start(), lambda _: None)
+kill_database = outage(lambda it: it.postgres.kill(), lambda it: it.postgres.start())  # it recovers
+stop_database = outage(lambda it: it.postgres.stop(), lambda it: it.postgres.start(), await_degraded)
+suspend_database = outage(lambda it: it.postgres.pause(), lambda it: it.postgres.resume(), await_degraded)
+kill_milvus = outage(lambda it: it.milvus.kill(), lambda it: it.milvus.start(), await_degraded)
+suspend_milvus = outage(lambda it: it.milvus.pause(), lambda it: it.milvus.resume(), await_degraded)
+# requests are carried out, and their answers lost
+lose_answers = outage(lambda it: it.relay.lose_answers(), lambda it: it.relay.recover(), await_degraded)
 
 
 def corrupt_cache(context: FaultContext) -> None:
@@ -52,39 +62,6 @@ def corrupt_cache(context: FaultContext) -> None:
         until(flip_bits, "reads from a corrupt cache")
 
 
-def restart_database(context: FaultContext) -> None:
-    """Shut PostgreSQL down in order, and start it at once."""
-    context.deployment.postgres.stop()
-    context.deployment.postgres.start()
-
-
-def kill_database(context: FaultContext) -> None:
-    """Kill PostgreSQL, as in a crash; it recovers."""
-    context.deployment.postgres.kill()
-    context.wait()
-    context.deployment.postgres.start()
-
-
-def stop_database(context: FaultContext) -> None:
-    """Stop PostgreSQL; the replicas report degraded and stay ready."""
-    context.deployment.postgres.stop()
-    try:
-        await_degraded(context)
-    finally:
-        context.deployment.postgres.start()
-    context.deployment.await_health()
-
-
-def suspend_database(context: FaultContext) -> None:
-    """Suspend PostgreSQL, so that it answers nothing; the replicas report degraded."""
-    context.deployment.postgres.pause()
-    try:
-        await_degraded(context)
-    finally:
-        context.deployment.postgres.resume()
-    context.deployment.await_health()
-
-
 def small_disk_missing(deployment: Deployment) -> str | None:
     """What `fill_disk` needs that this machine does not have."""
     return None if deployment.postgres.disk else "the right to mount a small disk"
@@ -99,7 +76,7 @@ def fill_disk(context: FaultContext) -> None:
     disk = context.deployment.postgres.disk
     assert disk is not None
     context.deployment.postgres.compact("documents")
-    log = context.traffic.log
+    log = context.target.log
     before, sent = _refused(context), log.total(WRITES)
     with disk.full():
         until(lambda: _refused(context) > before or log.total(WRITES) >= sent + MOST_WRITES, "writes to a full disk")
@@ -112,8 +89,8 @@ def fill_disk(context: FaultContext) -> None:
             raise Violation(f"while the disk of PostgreSQL is full, the replicas report {states}")
         context.wait()
     with context.traffic.without_writers():  # those that were sent while the disk was full have ended
-        refused, acknowledged = _refused(context), log.acknowledged
-    until(lambda: log.acknowledged >= acknowledged + WRITES_AFTERWARDS, "writes after a full disk")
+        refused, acknowledged = _refused(context), log.succeeded(WRITES)
+    until(lambda: log.succeeded(WRITES) >= acknowledged + WRITES_AFTERWARDS, "writes after a full disk")
     if more := _refused(context) - refused:
         raise Violation(f"{more} writes were refused although the disk of PostgreSQL had room again")
 
@@ -124,63 +101,80 @@ def _states(context: FaultContext) -> list[tuple[int, str]]:
 
 def _refused(context: FaultContext) -> int:
     """Number of writes refused because of a full disk."""
-    failures = context.traffic.log.failures(WRITES)
+    failures = context.target.log.failures(WRITES)
     return sum(failures[reason] for reason in FULL_DISK)
 
 
 def recover_database(context: FaultContext) -> None:
     """Put PostgreSQL back to an earlier state, as from a physical backup, and write on from there."""
+    postgres, ledger, log = context.deployment.postgres, context.target.ledger, context.target.log
     with context.traffic.without_writers():
-        context.settle()
-        contents = context.ledger.contents()
-        saved = context.deployment.postgres.save_state()
+        context.audit.settle()
+        contents = ledger.contents()
+        saved = postgres.save_state()
         context.deployment.await_health()
     context.wait()
     with context.traffic.without_writers():
-        context.settle()
-        lost = context.ledger.latest
-        context.deployment.postgres.stop()
-        context.deployment.postgres.recover_state(saved)
-        context.deployment.postgres.start()
+        context.audit.settle()
+        lost = str(ledger.latest)
+        postgres.stop()
+        postgres.recover_state(saved)
+        postgres.start()
         context.deployment.await_health()
-        context.ledger.begin(_write_until_past(context, str(lost)), contents | {DOCUMENT: TEXT})
+        ledger.begin(_write_until_past(context, lost), contents | {DOCUMENT: WRITTEN})
         for replica in context.deployment.replicas:
-            _await_version(context, replica, str(context.ledger.latest))
-            status = _search(context, replica, str(lost))
+            until(partial(_finds, context, replica), f"version {ledger.latest} of {replica.url}")
+            status = _search(context, replica, lost)
             if status != HTTPStatus.CONFLICT:
                 raise Violation(f"{replica.url} answers {status} to a min_version of a lost history")
         # until a replica had noticed, its answers were right in the lost history
-        context.traffic.log.searches.clear()
-        context.traffic.log.documents.clear()
+        log.searches.clear()
+        log.documents.clear()
 
 
 def _write_until_past(context: FaultContext, lost: str) -> str:
     """Write a document until its version has a higher number than the lost one."""
-    address = f"{context.deployment.url}/collections/{context.collection}/documents"
+    address = f"{context.deployment.url}/collections/{context.target.collection}/documents"
+    body = {"documents": [{"id": DOCUMENT, "text": WRITTEN.text}]}
     version = ""
     while not version or parse_version(version).number <= parse_version(lost).number:
-        answer = httpx2.post(address, json={"documents": [{"id": DOCUMENT, "text": TEXT}]}, timeout=CEILING_S)
+        answer = httpx2.post(address, json=body, timeout=CEILING_S)
         version = str(answer.raise_for_status().json()["version"])
     return version
 
 
-def _await_version(context: FaultContext, replica: Service, version: str) -> None:
-    until(lambda: _search(context, replica, version) == HTTPStatus.OK, f"version {version} of {replica.url}")
+def _finds(context: FaultContext, replica: Service) -> bool:
+    return _search(context, replica, str(context.target.ledger.latest)) == HTTPStatus.OK
 
 
 def _search(context: FaultContext, replica: Service, min_version: str) -> int:
-    body = {"query": TEXT, "collection": context.collection, "min_version": min_version}
+    body = {"query": WRITTEN.text, "collection": context.target.collection, "min_version": min_version}
     return httpx2.post(f"{replica.url}/search", json=body, timeout=CEILING_S).status_code
 
 
-def await_degraded(context: FaultContext) -> None:
-    """Wait until every replica reports 200 `degraded`, and for the duration of the fault."""
-    for replica in context.deployment.replicas:
-
-        def is_degraded(replica: Service = replica) -> bool:
-            if (state := readiness(replica))[0] != HTTPStatus.OK:
-                raise Violation(f"without a server that it needs {replica.url} reports {state}, not 200 degraded")
-            return state == DEGRADED
-
-        until(is_degraded, f"{replica.url} that is degraded without a server that it needs")
+def restore_earlier_milvus(context: FaultContext) -> None:
+    """Set Milvus back to what it held when the fault began."""
+    milvus = context.deployment.milvus
+    milvus.kill()
+    saved = milvus.save_state()
+    milvus.start()
     context.wait()
+    milvus.kill()
+    milvus.recover_state(saved)
+    milvus.start()
+
+
+def empty_milvus(context: FaultContext) -> None:
+    """Replace Milvus by an empty one."""
+    context.deployment.milvus.kill()
+    context.deployment.milvus.lose_state()
+    await_degraded(context)
+    context.deployment.milvus.start()
+
+
+def kill_milvus_while_database_restarts(context: FaultContext) -> None:
+    context.deployment.milvus.kill()
+    context.deployment.postgres.stop()
+    context.deployment.postgres.start()
+    context.wait()
+    context.deployment.milvus.start()

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
 from typing import Literal, TypeAlias
 
+import numpy as np
+
+from semblance.models.embeddings import Doubles
+from semblance.models.runtime import Compute
+from semblance.service.model_loading.registry import read_source
 from tests.soak.traffic.ledger import Ledger, State, parse_version
-from tests.soak.traffic.oracle import TOLERANCE, Oracle
 from tests.soak.traffic.request_log import PairAnswer, RequestLog, SearchAnswer
 
 MAX_EXAMPLES = 10
-
+TOLERANCE = 1e-5  # of a score in float32
 
 Kind: TypeAlias = Literal["missing", "deleted seen", "stale", "wrong score"]
 
@@ -29,6 +36,33 @@ class Findings:
     faults: Counter[Kind] = field(default_factory=Counter)
     largest_difference: float = 0.0
     examples: list[str] = field(default_factory=list)
+
+
+class Oracle:
+    """The cosine of two texts in any served space, encoded one by one in this process.
+
+    Args:
+        models: file of each served model, by name; the first is the default.
+    """
+
+    def __init__(self, models: Mapping[str, Path]) -> None:
+        encoders = [read_source(str(file)).load(name, Compute()) for name, file in models.items()]
+        self._encoders = {encoder.space: encoder for encoder in encoders}
+        self._direction = lru_cache(100_000)(self._encode)
+
+    @property
+    def spaces(self) -> list[str]:
+        return [*self._encoders]
+
+    def error_of(self, space: str, query: str, text: str, score: float) -> float:
+        """Absolute error of a score."""
+        return abs(score - float(self._direction(space, query) @ self._direction(space, text)))
+
+    def _encode(self, space: str, text: str) -> Doubles:
+        encoder = self._encoders[space]
+        [embeddings] = encoder.encode(encoder.tokenize([text], "document", "END"), "pooled")
+        vector = embeddings.pooled().astype(np.float64)
+        return vector / float(np.linalg.norm(vector) or 1.0)
 
 
 class Checks:
@@ -55,7 +89,7 @@ class Checks:
         for pair in log.pairs:
             self._check_pair(pair)
         for doc_id, text in log.documents:
-            self._expect(text in self._ledger.ever(doc_id), "missing", f"{doc_id} was read as {text!r}")
+            self._expect(text in texts_of(self._ledger.ever(doc_id)), "missing", f"{doc_id} was read as {text!r}")
         self.findings.answers += len(log.documents)
         for answers in (log.searches, log.pairs, log.documents):
             answers.clear()
@@ -85,14 +119,14 @@ class Checks:
         if answer.complete:
             self._check_complete(answer, hit_ids)
 
-    def _allowed(self, doc_id: str, answer: SearchAnswer) -> set[State]:
+    def _allowed(self, doc_id: str, answer: SearchAnswer) -> set[str | None]:
         """The texts that a hit may have."""
         if self._thin:
-            return self._ledger.may_hold_since(doc_id, parse_version(answer.known or answer.version))
-        return self._ledger.may_hold(doc_id, parse_version(answer.version))
+            return texts_of(self._ledger.may_hold_since(doc_id, parse_version(answer.known or answer.version)))
+        return texts_of(self._ledger.may_hold(doc_id, parse_version(answer.version)))
 
     def _check_complete(self, answer: SearchAnswer, hit_ids: set[str]) -> None:
-        """Check that a search for everything lacks only documents rewritten since its version."""
+        """A search for everything lacks only documents rewritten since its version."""
         version = parse_version(answer.version)
         for doc_id in self._ledger.ids_of(version.epoch):
             if doc_id not in hit_ids and not self._ledger.rewritten_after(doc_id, version):
@@ -113,3 +147,7 @@ class Checks:
     def _expect(self, condition: bool, kind: Kind, message: str) -> None:
         if not condition:
             self.fault(kind, message)
+
+
+def texts_of(states: set[State]) -> set[str | None]:
+    return {state and state.text for state in states}

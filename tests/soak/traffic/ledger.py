@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
-State: TypeAlias = str | None  # text of a document; None if it does not exist
+
+class Stored(NamedTuple):
+    """A document: its text, and the number in its metadata."""
+
+    text: str
+    number: int | None = None
+
+
+State: TypeAlias = Stored | None  # None if the document does not exist
 
 
 class Version(NamedTuple):
@@ -24,6 +32,11 @@ def parse_version(version: str) -> Version:
     """
     epoch, number, *_ = version.split(":")
     return Version(epoch, int(number))
+
+
+def stored_documents(listed: Iterable[Any]) -> dict[str, Stored]:
+    """Documents of an answer, by id."""
+    return {each["id"]: Stored(each["text"], each["metadata"].get("number")) for each in listed}
 
 
 class _Since(NamedTuple):
@@ -72,17 +85,15 @@ class Ledger:
         self.latest = version
 
     def refused(self, change: Mapping[str, State]) -> None:
-        """Record that a write was refused, and nothing was stored."""
+        """Record that nothing was stored of a write."""
         for doc_id in change:
             del self._open[doc_id]
 
     def is_open(self, doc_id: str) -> bool:
-        """Whether the state of a document is unknown."""
         return doc_id in self._open
 
     @property
     def any_open(self) -> bool:
-        """Whether the state of any document is unknown."""
         return bool(self._open)
 
     def ids_of(self, epoch: str) -> Sequence[str]:
@@ -93,6 +104,9 @@ class Ledger:
         """The last acknowledged state of a document."""
         [state] = self._history(self.epoch, doc_id)[-1].states
         return state
+
+    def may_hold_now(self, doc_id: str) -> set[State]:
+        return {self.now(doc_id), *self._open.get(doc_id, [])}
 
     def may_hold(self, doc_id: str, at: Version) -> set[State]:
         """The possible states of a document at a version."""
@@ -110,7 +124,6 @@ class Ledger:
         return doc_id in self._open or self._history(at.epoch, doc_id)[-1].number > at.number
 
     def knows(self, epoch: str) -> bool:
-        """Whether the collection had this epoch."""
         return epoch in self._epochs
 
     def ever(self, doc_id: str) -> set[State]:
@@ -122,7 +135,7 @@ class Ledger:
         """Current state of all documents; none may be open."""
         return {doc_id: self.now(doc_id) for doc_id in self.ids_of(self.epoch)}
 
-    def settle(self, stored: Mapping[str, str], version: str) -> int:
+    def settle(self, stored: Mapping[str, Stored], version: str) -> int:
         """Adopt the stored states of open documents; returns how many unanswered writes succeeded."""
         epoch, number = parse_version(version)
         count = 0

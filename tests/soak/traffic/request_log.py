@@ -6,13 +6,16 @@ import threading
 import time
 import uuid
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import httpx2
 
-READS = ("search", "search all", "search after", "search terms", "similarity", "explain", "get", "list", "duplicates")
+READS = ("search", "search all", "search after", "search forms", "similarity", "explain", "get", "list", "duplicates")
 WRITES = ("upsert", "upsert lines", "metadata", "delete", "delete many")
+CUT_OFF = "cut off"
+TIMEOUT_S = 120.0  # only ends a hang: every limit of the service is smaller
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +62,19 @@ class RequestLog:
     stored_unanswered: int = 0  # documents stored by writes that were cut off or refused
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def count(self, kind: str, start: float, failure: str | None) -> None:
-        """Count a request, and the reason if it failed."""
+    def send(self, kind: str, send: Callable[[], str | None]) -> bool:
+        """Send a request, which returns why it failed, and count it; returns whether it succeeded."""
+        start = time.monotonic()
+        try:
+            failure = send()
+        except httpx2.HTTPError as error:
+            failure = "no answer in time" if isinstance(error, httpx2.TimeoutException) else CUT_OFF
         with self._lock:
             self.sent[kind] += 1
             self.slowest_s[kind] = max(self.slowest_s.get(kind, 0.0), time.monotonic() - start)
             if failure is not None:
                 self.failed[kind, failure] += 1
+        return failure is None
 
     def failures(self, kinds: tuple[str, ...]) -> Counter[str]:
         """Number of failed requests of these kinds, by reason."""
@@ -77,22 +86,18 @@ class RequestLog:
         return counts
 
     def slowest(self, kinds: tuple[str, ...]) -> float:
-        """Seconds of the slowest request of these kinds."""
         return max(self.slowest_s.get(kind, 0.0) for kind in kinds)
 
-    @property
-    def acknowledged(self) -> int:
-        """Number of writes that succeeded."""
-        return self.total(WRITES) - self.failures(WRITES).total()
-
     def total(self, kinds: tuple[str, ...]) -> int:
-        """Number of requests of these kinds."""
         return sum(self.sent[kind] for kind in kinds)
 
+    def succeeded(self, kinds: tuple[str, ...]) -> int:
+        return self.total(kinds) - self.failures(kinds).total()
 
-def client_headers() -> dict[str, str]:
-    """Headers of a new client, to which the load balancer gives its own rate limit."""
-    return {"authorization": f"Bearer {uuid.uuid4().hex}"}
+
+def new_client(url: str) -> httpx2.Client:
+    """A client with a key of its own, to which the load balancer gives its own rate limit."""
+    return httpx2.Client(base_url=url, timeout=TIMEOUT_S, headers={"authorization": f"Bearer {uuid.uuid4().hex}"})
 
 
 def failure_of(answer: httpx2.Response) -> str | None:
@@ -105,8 +110,3 @@ def failure_of(answer: httpx2.Response) -> str | None:
     except (ValueError, KeyError, TypeError):
         code = "from the proxy"
     return None if code == "unknown_document" else f"{answer.status_code} {code}"
-
-
-def transport_failure(error: httpx2.HTTPError) -> str:
-    """Why a request has no response."""
-    return "no answer in time" if isinstance(error, httpx2.TimeoutException) else "cut off"
