@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import httpx2
 import numpy as np
 import pytest
 from semblance_client import Client
-from sentence_transformers import SentenceTransformer
-from sklearn.metrics import ndcg_score
 
 from benchmarks.baselines.rerankers import Question, rerank_body, scores_of
 from benchmarks.quality.reranking import BEST, FIRST_STAGE, MEASURES, candidates, intervals_of, rows, values_of
@@ -18,6 +17,9 @@ from semblance.models.evaluation.tasks import Rankings, Retrieval
 from semblance.service.cli.evaluate.data_sets import read_task
 from tests.conftest import built_in_checkpoint
 from tests.support.running_service import running_service
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 QUERIES = 12
 
@@ -44,11 +46,15 @@ def http(address: str) -> Iterator[httpx2.Client]:
 
 @pytest.fixture(scope="module")
 def oracle() -> SentenceTransformer:
+    from sentence_transformers import SentenceTransformer  # takes seconds
+
     return SentenceTransformer(str(built_in_checkpoint().folder), device="cpu")
 
 
 def by_scikit_learn(oracle: SentenceTransformer, query: str, texts: list[str], relevance: list[float]) -> float:
     """nDCG@10 of an exhaustive search by cosine."""
+    from sklearn.metrics import ndcg_score
+
     scores = oracle.encode(texts, normalize_embeddings=True) @ oracle.encode(query, normalize_embeddings=True)
     return float(ndcg_score([relevance], [scores], k=BEST))
 

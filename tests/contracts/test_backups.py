@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -49,12 +51,11 @@ SHARED_FIXTURE = [HealthCheck.function_scoped_fixture]
 
 
 def ignore_progress(_: int) -> None:
-    """Ignore the progress."""
+    pass
 
 
 @pytest.fixture
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[str], Engine]]:
-    """Opens empty databases by kind."""
     made: list[Engine] = []
 
     def open_(kind: str) -> Engine:
@@ -70,9 +71,17 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[
         engine.dispose()
 
 
+@contextmanager
+def pages_of(count: int) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("semblance.service.replication.change_feed.PAGE", count)
+        yield
+
+
 @pytest.fixture
-def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("semblance.service.replication.change_feed.PAGE", 2)
+def small_pages() -> Iterator[None]:
+    with pages_of(2):
+        yield
 
 
 def content(engine: Engine) -> Content:
@@ -96,25 +105,22 @@ def restore_from(folder: Path, store: SqlDocumentStore) -> None:
         restore(backup, store, ignore_progress)
 
 
-def emptied_writer(store: SqlDocumentStore) -> Writer:
+def written(store: SqlDocumentStore, steps: Sequence[Step]) -> Writer:
+    """Empty a store, and perform steps on it."""
     for former in store.collections():
         store.drop(former.name)
-    return Writer(store)
+    writer = Writer(store)
+    for step in steps:
+        writer.perform(step)
+    return writer
+
+
+# two collections with documents, a deleted one, and a re-embedding under way
+FILLING: list[Step] = [("upsert", "c", 3), ("upsert", "d", 7), ("begin", "c", 1), ("fill", "c", 1), ("delete", "d", 1)]
 
 
 def filled(engine: Engine) -> SqlDocumentStore:
-    """Two collections with documents, a deleted one, and a re-embedding under way."""
-    writer = Writer(SqlDocumentStore(engine))
-    steps: list[Step] = [
-        ("upsert", "c", 3),
-        ("upsert", "d", 7),
-        ("begin", "c", 1),
-        ("fill", "c", 1),
-        ("delete", "d", 1),
-    ]
-    for step in steps:
-        writer.perform(step)
-    return writer.store
+    return written(SqlDocumentStore(engine), FILLING).store
 
 
 @pytest.mark.parametrize(("source", "target"), [("sqlite", "postgresql"), ("postgresql", "sqlite"), ("sqlite", "same")])
@@ -133,18 +139,16 @@ def test_a_restore_brings_back_the_saved_state(
         page=st.integers(1, 9),
     )
     def law(steps: list[Step], later: list[Step], odd: Mapping[str, tuple[str, Any]], page: int) -> None:
-        writer = emptied_writer(store)
-        for step in steps:
-            writer.perform(step)
+        writer = written(store, steps)
         store.create("empty", SETTINGS)
         odd_ones, _ = store.create("odd", SETTINGS)
         given_ones = [Document(doc_id, text, more) for doc_id, (text, more) in odd.items()]
         store.upsert(odd_ones, [Write(each, embedding("space-0", each.text)) for each in given_ones])
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("semblance.service.replication.change_feed.PAGE", page)
+        with pages_of(page):
             folder = save(store, tmp_path_factory.mktemp("backup") / "made")
             before = content(source_engine)
-            writer = emptied_writer(other_store) if target_engine is not source_engine else writer
+            if target_engine is not source_engine:
+                writer = written(other_store, ())
             for step in later:
                 writer.perform(step)
             former = epochs(source_engine) | epochs(target_engine)
@@ -156,16 +160,32 @@ def test_a_restore_brings_back_the_saved_state(
     law()
 
 
+class Recorder:
+    """Writes to a store, and records the content of each version of each collection."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._writer = Writer(SqlDocumentStore(engine))
+        self.states: dict[tuple[str, Version], Content] = {}
+        self.remember()
+
+    def remember(self, *names: str) -> None:
+        for each in self._writer.store.collections():
+            if not names or each.name in names:
+                self.states[each.name, each.version] = of_collection(self._engine, each.name)
+
+    def perform(self, step: Step) -> None:
+        self._writer.perform(step)
+        self.remember(step[1])
+
+
 class Busy(SqlDocumentStore):
-    """A store that is written to before every read, and records all its states."""
+    """A store that is written to before every read."""
 
     def __init__(self, engine: Engine, steps: Sequence[Step | None]) -> None:
         super().__init__(engine)
-        self._writer = Writer(SqlDocumentStore(engine))
         self._steps = list(steps)
-        self._engine = engine
-        self.states: dict[tuple[Any, ...], Content] = {}
-        self._remember()
+        self.recorder = Recorder(engine)
 
     def collection(self, name: str) -> Collection:
         self._write()
@@ -173,12 +193,7 @@ class Busy(SqlDocumentStore):
 
     def _write(self) -> None:
         if self._steps and (step := self._steps.pop(0)):
-            self._writer.perform(step)
-            self._remember()
-
-    def _remember(self) -> None:
-        for collection in self.collections():
-            self.states[(collection.name, collection.version)] = of_collection(self._engine, collection.name)
+            self.recorder.perform(step)
 
     def document_changes(
         self, name: str, since: Version, cursor: Cursor | None, limit: int
@@ -203,19 +218,16 @@ def of_collection(engine: Engine, name: str) -> Content:
 def test_a_copy_of_a_busy_store_is_consistent_per_collection(
     engine: Engine, tmp_path_factory: pytest.TempPathFactory, before: list[Step], concurrent: list[Step], page: int
 ) -> None:
-    writer = emptied_writer(SqlDocumentStore(engine))
-    for step in before:
-        writer.perform(step)
+    written(SqlDocumentStore(engine), before)
     busy = Busy(engine, concurrent)
     copy_engine = sqlite_engine(tmp_path_factory.mktemp("copy") / "copy.sqlite")
     copy = SqlDocumentStore(copy_engine)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("semblance.service.replication.change_feed.PAGE", page)
+    with pages_of(page):
         back_up(busy, copy, ignore_progress)
     copied = copy.collections()
     spaces = dump(copy_engine, vectors, ["collection", "space"])
     for collection in copied:
-        assert of_collection(copy_engine, collection.name) == busy.states[(collection.name, collection.version)]
+        assert of_collection(copy_engine, collection.name) == busy.recorder.states[collection.name, collection.version]
         own = {repr(collection.settings.space), repr(collection.reembedding and collection.reembedding.space)}
         stored = {space for name, space in spaces if name == repr(collection.name)}
         assert stored <= own, "no embeddings remain of a re-embedding that is not running"
@@ -237,54 +249,30 @@ def test_a_reembedding_during_a_copy_is_copied_settled(tmp_path: Path, concurren
     engine.dispose()
 
 
-class Recorder:
-    """Writes to its own collection until stopped, and records the documents of each version."""
-
-    def __init__(self, store: SqlDocumentStore, name: str) -> None:
-        self._store = store
-        self._collection, _ = store.create(name, SETTINGS)
-        self.states: dict[int, dict[str, str]] = {0: {}}
-        self.stop = threading.Event()
-
-    def run(self) -> None:
-        """Write documents one by one; every fifth write deletes one."""
-        state: dict[str, str] = {}
-        name, number = self._collection.name, 0
-        while not self.stop.is_set():
-            number += 1
-            doc_id, text = f"{number * 7 % 25}", f"{name} {number}"
-            if number % 5 == 0:
-                doc_id = sorted(state)[number % len(state)]
-                version = self._store.delete(name, doc_id)
-                state = {each: of for each, of in state.items() if each != doc_id}
-            else:
-                write = Write(Document(doc_id, text, {}), embedding("space-0", text))
-                version = self._store.upsert(self._collection, [write])
-                state = {**state, doc_id: text}
-            self.states[version.number] = state
-
-
 def test_a_backup_during_writes_holds_consistent_collections(engine: Engine, tmp_path: Path) -> None:
-    store = SqlDocumentStore(engine)
-    recorders = {name: Recorder(store, name) for name in ("c", "d")}
-    with ThreadPoolExecutor(2) as pool, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("semblance.service.replication.change_feed.PAGE", 5)
-        writing = [pool.submit(each.run) for each in recorders.values()]
+    store, stop = SqlDocumentStore(engine), threading.Event()
+    recorders = {name: Recorder(engine) for name in ("c", "d")}
+
+    def write(name: str) -> None:
+        for number in itertools.takewhile(lambda _: not stop.is_set(), itertools.count()):
+            recorders[name].perform(("delete" if number % 5 == 4 else "upsert", name, number))
+
+    with ThreadPoolExecutor(2) as pool, pages_of(5):
+        writing = [pool.submit(write, name) for name in recorders]
         try:
             until(lambda: all(len(each.states) > 20 for each in recorders.values()), "20 writes to each collection")
             folders = [save(store, tmp_path / f"backup-{number}") for number in range(4)]
         finally:
-            for each in recorders.values():
-                each.stop.set()
+            stop.set()
         for done in writing:
             done.result()
-    seen = set()
+    states, seen = recorders["c"].states | recorders["d"].states, set()
     for folder in folders:
-        with backup_folder.open_store(folder, backup_folder.verify(folder)) as backup:
-            for collection in backup.collections():
-                stored = {each.id: each.text for each in backup.scan(collection.name, "", 100)[0]}
-                assert stored == recorders[collection.name].states[collection.version.number]
-                seen.add((collection.name, collection.version.number))
+        manifest = backup_folder.verify(folder)
+        with backup_folder.open_store(folder, manifest) as backup:
+            for each in backup.collections():
+                assert of_collection(backup._database.engine, each.name) == states[each.name, each.version]
+                seen.add((each.name, each.version))
     assert len(seen) > 4, "versions advanced between the backups"
 
 
@@ -301,15 +289,11 @@ def statements(engine: Engine, act: Callable[[int], None]) -> None:
         event.listen(engine, name, step)
 
 
-class Failed(Exception):
-    """Failure of a statement in these tests."""
-
-
 @pytest.mark.usefixtures("small_pages")
 def test_a_restore_that_fails_at_any_statement_changes_nothing(engine: Engine, tmp_path: Path) -> None:
     store = filled(engine)
     folder = save(store, tmp_path / "backup")
-    emptied_writer(store).perform(("upsert", "later", 2))
+    written(store, [("upsert", "later", 2)])
     before, former = content(engine), epochs(engine)
     fails_at, armed = 0, True
     seen: list[int] = []
@@ -317,7 +301,7 @@ def test_a_restore_that_fails_at_any_statement_changes_nothing(engine: Engine, t
     def fail(number: int) -> None:
         seen.append(number)
         if armed and len(seen) == fails_at:
-            raise Failed
+            raise RuntimeError("fails")
 
     statements(engine, fail)
     while True:
@@ -326,7 +310,7 @@ def test_a_restore_that_fails_at_any_statement_changes_nothing(engine: Engine, t
         armed = True
         try:
             restore_from(folder, store)
-        except Failed:
+        except RuntimeError:
             armed = False
             assert (content(engine), epochs(engine)) == (before, former)
         else:
@@ -340,7 +324,7 @@ def test_a_restore_that_fails_at_any_statement_changes_nothing(engine: Engine, t
 def test_a_process_killed_during_a_restore_changes_nothing(engine: Engine, tmp_path: Path) -> None:
     store = filled(engine)
     folder = save(store, tmp_path / "backup")
-    emptied_writer(store).perform(("upsert", "later", 2))
+    written(store, [("upsert", "later", 2)])
     before = content(engine)
     engine.dispose()  # the child must not inherit its connections
 

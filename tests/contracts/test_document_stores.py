@@ -43,11 +43,9 @@ from semblance.service.ports.documents import (
     Commit,
     Cursor,
     Document,
-    DocumentChange,
     DocumentEmbedding,
     PassageKey,
     Reembedding,
-    VectorChange,
     Version,
     Write,
 )
@@ -59,7 +57,14 @@ SETTINGS = CollectionSettings("minilm", "space-1", DIM, "cosine", "exact", "int8
 
 @pytest.fixture
 def store(engine: Engine) -> SqlDocumentStore:
-    return SqlDocumentStore(engine)
+    """A store with an empty collection, c."""
+    return with_collection(engine)
+
+
+def with_collection(engine: Engine) -> SqlDocumentStore:
+    store = SqlDocumentStore(engine)
+    store.create("c", SETTINGS)
+    return store
 
 
 def document_embedding(seed: int) -> DocumentEmbedding:
@@ -83,20 +88,17 @@ def upsert(store: SqlDocumentStore, writes: list[Write], name: str = "c") -> Ver
 
 
 def test_a_write_is_read_back_unchanged(store: SqlDocumentStore) -> None:
-    store.create("c", SETTINGS)
-    version = upsert(store, [new("ü/1 🙂", "Ein Text", 1, tags=["a", 1, None], deep={"x": [1.5, True]})])
+    metadata: dict[str, object] = {"tags": ["a", 1, None], "deep": {"x": [1.5, True]}}
+    version = upsert(store, [new("ü/1 🙂", "Ein Text", 1, **metadata)])
     assert version.number == 1
-    found = store.get("c", ["ü/1 🙂", "other"])
-    assert found == {
-        "ü/1 🙂": Document(
-            "ü/1 🙂", "Ein Text", {"tags": ["a", 1, None], "deep": {"x": [1.5, True]}}, truncated=True, version=1
-        )
-    }
+    expected = Document("ü/1 🙂", "Ein Text", metadata, truncated=True, version=1)
+    assert store.get("c", ["ü/1 🙂", "other"]) == {expected.id: expected}
     assert store.codes("c", [PassageKey("ü/1 🙂", 0)], "space-1") == {PassageKey("ü/1 🙂", 0): b"\x01\x00" * 3}
 
 
 def test_passages_are_read_one_by_one(store: SqlDocumentStore) -> None:
     cut = SETTINGS.cut_as(Cut(64, 1))
+    store.drop("c")
     store.create("c", cut)
     upsert(store, [new("whole", seed=1), new("cut", seed=5), new("also cut", seed=10)])
     keys = [PassageKey("whole", 0), PassageKey("cut", 1), PassageKey("also cut", 1), PassageKey("cut", 0)]
@@ -131,7 +133,6 @@ def test_passages_are_read_one_by_one(store: SqlDocumentStore) -> None:
 
 
 def test_embeddings_of_any_number_of_documents_are_read(store: SqlDocumentStore) -> None:
-    store.create("c", SETTINGS)
     seeds = {f"d{i:04}": 5 * i + 1 for i in range(2 * PASSAGES_PER_QUERY + 1)}  # more than a query reads
     upsert(store, [new(doc_id, seed=seed) for doc_id, seed in seeds.items()])
     store.delete("c", "d0007")
@@ -146,7 +147,7 @@ def test_embeddings_of_any_number_of_documents_are_read(store: SqlDocumentStore)
 
 
 def test_every_write_adds_one_to_the_version(store: SqlDocumentStore) -> None:
-    created, _ = store.create("c", SETTINGS)
+    created = store.collection("c")
     numbers = [upsert(store, [new(f"d{i}")]).number for i in range(3)]
     numbers.append(store.delete("c", "d1").number)
     assert numbers == [1, 2, 3, 4]
@@ -154,15 +155,15 @@ def test_every_write_adds_one_to_the_version(store: SqlDocumentStore) -> None:
 
 
 def test_create_is_idempotent_and_refuses_other_settings(store: SqlDocumentStore) -> None:
-    first, was_new = store.create("c", SETTINGS)
-    second, still_new = store.create("c", SETTINGS)
+    first, was_new = store.create("new", SETTINGS)
+    second, still_new = store.create("new", SETTINGS)
     assert (was_new, still_new, first) == (True, False, second)
     with pytest.raises(CollectionDiffers):
-        store.create("c", CollectionSettings("minilm", "space-1", DIM, "rcmd", "exact", "none"))
+        store.create("new", CollectionSettings("minilm", "space-1", DIM, "rcmd", "exact", "none"))
 
 
 def test_a_recreated_collection_is_empty_with_a_new_epoch(store: SqlDocumentStore) -> None:
-    first, _ = store.create("c", SETTINGS)
+    first = store.collection("c")
     upsert(store, [new("d")])
     store.drop("c")
     second, _ = store.create("c", SETTINGS)
@@ -185,7 +186,6 @@ def test_errors_name_what_is_missing(store: SqlDocumentStore) -> None:
     ):
         with pytest.raises(UnknownCollection, match="'no'"):
             call()
-    store.create("c", SETTINGS)
     with pytest.raises(UnknownDocument, match="'d'"):
         store.delete("c", "d")
     assert store.collection("c").version.number == 0, "a refused write does not advance the version"
@@ -193,7 +193,7 @@ def test_errors_name_what_is_missing(store: SqlDocumentStore) -> None:
 
 def test_a_write_to_a_recreated_collection_is_refused(store: SqlDocumentStore) -> None:
     """Otherwise vectors and token codes of the old settings would enter the new collection."""
-    old, _ = store.create("c", SETTINGS)
+    old = store.collection("c")
     store.drop("c")
     store.create("c", SETTINGS)
     with pytest.raises(CollectionReplaced):
@@ -203,7 +203,6 @@ def test_a_write_to_a_recreated_collection_is_refused(store: SqlDocumentStore) -
 
 
 def test_metadata_alone_changes_only_with_an_equal_text(store: SqlDocumentStore) -> None:
-    store.create("c", SETTINGS)
     upsert(store, [new("d", "text", 3, a=1)])
     upsert(store, [Write(Document("d", "text", {"a": 2}), None)])
     assert store.get("c", ["d"])["d"].metadata == {"a": 2}
@@ -215,7 +214,6 @@ def test_metadata_alone_changes_only_with_an_equal_text(store: SqlDocumentStore)
 
 
 def test_scan_pages_through_all_documents_by_id(store: SqlDocumentStore) -> None:
-    store.create("c", SETTINGS)
     upsert(store, [new(f"d{i:02}") for i in range(10)])
     store.delete("c", "d03")
     first, more = store.scan("c", "", 4)
@@ -225,28 +223,23 @@ def test_scan_pages_through_all_documents_by_id(store: SqlDocumentStore) -> None
 
 
 def test_a_page_ends_where_texts_are_long(store: SqlDocumentStore) -> None:
-    start, _ = store.create("c", SETTINGS)
+    start = store.collection("c")
     lengths = {"a": PAGE_BYTES // 3, "b": PAGE_BYTES // 2, "c": PAGE_BYTES // 3, "d": PAGE_BYTES + 1, "e": 4}
     upsert(store, [new(doc_id, length * "x") for doc_id, length in lengths.items()])
-    after, read = "", list[tuple[list[str], bool]]()
-    while not read or read[-1][1]:
+    after, pages, more = "", [], True
+    while more:
         page, more = store.scan("c", after, 9)
-        read.append(([each.id for each in page], more))
+        pages.append([each.id for each in page])
         after = page[-1].id
-    pages = [["a", "b"], ["c"], ["d"], ["e"]]
-    assert read == list(zip(pages, [True, True, True, False], strict=True))
+    assert pages == [["a", "b"], ["c"], ["d"], ["e"]]
     by_vector = read_pages(partial(store.vector_changes, "c"), start.version)
-    assert [[change_id(each) for each in page.changes] for page in by_vector] == pages
+    assert [[each.id for each in page.changes] for page in by_vector] == pages
     by_document = read_pages(partial(store.document_changes, "c"), start.version)
-    assert [[change_id(each) for each in page.changes] for page in by_document] == pages
-
-
-def change_id(change: VectorChange | DocumentChange) -> str:
-    return change.id if isinstance(change, VectorChange) else change.document.id
+    assert [[each.document.id for each in page.changes] for page in by_document] == pages
 
 
 def test_a_page_for_copies_ends_where_token_codes_are_long(store: SqlDocumentStore) -> None:
-    start, _ = store.create("c", SETTINGS)
+    start = store.collection("c")
     half = replace(document_embedding(1), codes=[bytes(PAGE_BYTES // 2)])
     upsert(store, [Write(Document(doc_id, "text", {}), half) for doc_id in "abc"])
     pages = [page.changes for page in read_pages(partial(store.document_changes, "c"), start.version)]
@@ -255,7 +248,6 @@ def test_a_page_for_copies_ends_where_token_codes_are_long(store: SqlDocumentSto
 
 
 def test_long_documents_are_re_embedded_a_few_at_a_time(store: SqlDocumentStore) -> None:
-    store.create("c", SETTINGS)
     lengths = {"a": UNFILLED_CHARS // 2, "b": UNFILLED_CHARS // 3, "c": UNFILLED_CHARS // 2, "d": 2 * UNFILLED_CHARS}
     upsert(store, [new(doc_id, length * "x") for doc_id, length in lengths.items()])
     collection = store.begin_reembedding(store.collection("c"), Reembedding("other", "space-2", DIM))
@@ -268,7 +260,6 @@ def test_long_documents_are_re_embedded_a_few_at_a_time(store: SqlDocumentStore)
 
 def test_a_switch_updates_what_is_truncated_in_pages(store: SqlDocumentStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reembeddings, "UPDATED_DOCUMENTS", 2)
-    store.create("c", SETTINGS)
     upsert(store, [new(f"d{i}", seed=i) for i in range(9)])
     collection = store.begin_reembedding(store.collection("c"), Reembedding("other", "space-2", DIM))
     store.fill(collection, [(each, document_embedding(each.id == "d3")) for each in store.unfilled("c", 9)[1]])
@@ -278,7 +269,6 @@ def test_a_switch_updates_what_is_truncated_in_pages(store: SqlDocumentStore, mo
 
 
 def test_sizes_count_what_is_stored_now(store: SqlDocumentStore) -> None:
-    store.create("c", SETTINGS)
     empty = store.sizes(["c"])[0][1]
     assert (empty.documents, empty.truncated) == (0, 0)
     upsert(store, [new("a", seed=6), new("b", seed=7), new("c", seed=3), new("d", seed=5)])
@@ -302,7 +292,6 @@ def test_sizes_count_what_is_stored_now(store: SqlDocumentStore) -> None:
 def test_an_index_catches_up_for_any_page_size(
     store: SqlDocumentStore, steps: list[tuple[bool, list[int]]], page: int, stops: int
 ) -> None:
-    """Catching up once, or twice with writes in between, gives an index equal to the store."""
     for former in store.collections():
         store.drop(former.name)
     store.create("c", SETTINGS)
@@ -324,7 +313,7 @@ def test_an_index_catches_up_for_any_page_size(
 
 
 def test_a_page_is_complete_only_up_to_finished_versions(store: SqlDocumentStore) -> None:
-    created, _ = store.create("c", SETTINGS)
+    created = store.collection("c")
     of_a = upsert(store, [new(f"a{i}") for i in range(3)])
     of_b = upsert(store, [new(f"b{i}") for i in range(3)])
     first = store.vector_changes("c", created.version, None, 2)
@@ -336,7 +325,7 @@ def test_a_page_is_complete_only_up_to_finished_versions(store: SqlDocumentStore
 
 
 def test_changes_since_a_lost_version_are_refused(store: SqlDocumentStore) -> None:
-    created, _ = store.create("c", SETTINGS)
+    created = store.collection("c")
     first = upsert(store, [new("a")])
     second = upsert(store, [new("b")])
     lost = [replace(first, commit="another"), replace(second, commit="another"), replace(second, number=3)]
@@ -353,7 +342,7 @@ def test_changes_since_a_lost_version_are_refused(store: SqlDocumentStore) -> No
 
 
 def test_commits_of_a_page_are_those_since_its_start(store: SqlDocumentStore) -> None:
-    created, _ = store.create("c", SETTINGS)
+    created = store.collection("c")
     versions = [upsert(store, [new(doc_id)]) for doc_id in "abc"]
     page = store.document_changes("c", versions[0], None, 9)
     assert page.commits == [Commit(version.number, version.commit) for version in versions[1:]]
@@ -362,7 +351,6 @@ def test_commits_of_a_page_are_those_since_its_start(store: SqlDocumentStore) ->
 
 
 def test_rows_with_changed_bytes_are_found(store: SqlDocumentStore, engine: Engine) -> None:
-    store.create("c", SETTINGS)
     upsert(store, [new(doc_id, f"text of {doc_id}", tags=["a", 1.5, None]) for doc_id in "abcdef"])
     store.delete("c", "f")
     relabeled = Write(Document("e", "text of e", {"new": True}), embedding=None)
@@ -388,7 +376,6 @@ def test_rows_with_changed_bytes_are_found(store: SqlDocumentStore, engine: Engi
 
 
 def test_concurrent_writers_lose_nothing_and_share_no_version(store: SqlDocumentStore) -> None:
-    store.create("c", SETTINGS)
 
     def work(name: int) -> list[int]:
         return [upsert(store, [new(f"w{name}-{i}"), new("shared", f"{name} {i}")]).number for i in range(10)]
@@ -399,19 +386,15 @@ def test_concurrent_writers_lose_nothing_and_share_no_version(store: SqlDocument
     assert store.sizes(["c"])[0][1].documents == 41
 
 
-class NotAllowed(Exception):
-    """Refusal by the check of a write."""
-
-
 def test_the_check_of_a_write_sees_what_it_replaces(store: SqlDocumentStore) -> None:
-    created, _ = store.create("c", SETTINGS)
+    created = store.collection("c")
     upsert(store, [new("a", tenant="x"), new("b", tenant="y"), new("gone")])
     store.delete("c", "gone")
     seen: list[dict[str, object]] = []
 
     def refuse(stored: Mapping[str, Document]) -> None:
         seen.append({doc_id: each.metadata for doc_id, each in stored.items()})
-        raise NotAllowed
+        raise PermissionError
 
     before = store.get_at("c", ["a", "b", "gone", "new"])
     writes = [new(doc_id, "other") for doc_id in ("a", "gone", "new")]
@@ -421,7 +404,7 @@ def test_the_check_of_a_write_sees_what_it_replaces(store: SqlDocumentStore) -> 
         lambda: store.delete("c", "gone", require=refuse),
     ]
     for refused in refusals:
-        with pytest.raises(NotAllowed):
+        with pytest.raises(PermissionError):
             refused()
     assert seen == [{"a": {"tenant": "x"}}, {"b": {"tenant": "y"}}, {}]
     assert store.get_at("c", ["a", "b", "gone", "new"]) == before, "a refused write changes nothing"
@@ -431,7 +414,7 @@ def test_the_check_of_a_write_sees_what_it_replaces(store: SqlDocumentStore) -> 
 
 
 def test_a_conditional_write_needs_an_unchanged_document(store: SqlDocumentStore) -> None:
-    created, _ = store.create("c", SETTINGS)
+    created = store.collection("c")
     first = upsert(store, [new("a"), new("b")])
     second = upsert(store, [new("a", "changed")])
     refusals: list[Callable[[], Version]] = [
@@ -455,7 +438,7 @@ def test_a_conditional_write_needs_an_unchanged_document(store: SqlDocumentStore
 
 
 def test_many_documents_are_deleted_by_one_write(store: SqlDocumentStore) -> None:
-    created, _ = store.create("c", SETTINGS)
+    created = store.collection("c")
     upsert(store, [new(f"d{i:04}", seed=5) for i in range(2500)])
     read = upsert(store, [new("kept")])
     upsert(store, [new("d0007", "rewritten")])
@@ -473,7 +456,6 @@ def test_many_documents_are_deleted_by_one_write(store: SqlDocumentStore) -> Non
 
 
 def test_of_concurrent_conditional_writes_one_succeeds(store: SqlDocumentStore) -> None:
-    store.create("c", SETTINGS)
     read = upsert(store, [new("counter", "0")])
 
     def work(name: int) -> str:
@@ -488,20 +470,14 @@ def test_of_concurrent_conditional_writes_one_succeeds(store: SqlDocumentStore) 
 
 
 def test_sqlite_commits_durably(tmp_path: Path) -> None:
-    engine = sqlite_engine(tmp_path / "d.sqlite")
-    with engine.connect() as connection:
-        pragmas = [
-            connection.exec_driver_sql(f"PRAGMA {name}").scalar()
-            for name in ("journal_mode", "synchronous", "foreign_keys")
-        ]
-    engine.dispose()
-    assert pragmas == ["wal", 2, 1]
+    expected = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
+    with sqlite_engine(tmp_path / "d.sqlite").connect() as connection:
+        assert {name: connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in expected} == expected
 
 
 def test_a_reopened_store_has_all_acknowledged_writes(tmp_path: Path) -> None:
     file = tmp_path / "documents.sqlite"
-    first = SqlDocumentStore(sqlite_engine(file))
-    first.create("c", SETTINGS)
+    first = with_collection(sqlite_engine(file))
     version = upsert(first, [new("d")])
     again = SqlDocumentStore(sqlite_engine(file))  # without closing the first store, as after a crash
     assert again.collection("c").version == version
@@ -514,8 +490,7 @@ def test_a_reopened_store_has_all_acknowledged_writes(tmp_path: Path) -> None:
 def test_database_errors_show_no_document_text(tmp_path: Path) -> None:
     """Errors are logged, and texts must not be."""
     engine = sqlite_engine(tmp_path / "documents.sqlite")
-    store = SqlDocumentStore(engine)
-    store.create("c", SETTINGS)
+    store = with_collection(engine)
     with engine.connect() as connection:
         pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
         connection.exec_driver_sql(f"PRAGMA max_page_count={pages + 2}")  # as on a full disk
@@ -541,8 +516,7 @@ def test_the_write_ahead_log_stays_short_during_reads(tmp_path: Path, monkeypatc
     bound, text = 1 << 20, "x" * 100_000
     monkeypatch.setattr(sqlite, "MAX_LOG_BYTES", bound)
     engine = sqlite_engine(tmp_path / "documents.sqlite")
-    store = SqlDocumentStore(engine)
-    store.create("c", SETTINGS)
+    store = with_collection(engine)
     upsert(store, [new(f"d{i}", text) for i in range(5)])
     done = threading.Event()
 

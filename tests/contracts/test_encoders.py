@@ -139,10 +139,8 @@ def test_max_and_cls_pooling_agree_with_their_definitions(files: Mapping[str, Pa
 
 def test_shapes_and_types(encoder: Encoder) -> None:
     for text, embeddings in zip(encoder.tokenize(TEXTS, "query", "END"), encoded(encoder, TEXTS), strict=True):
-        assert embeddings.vectors.shape == (len(text), encoder.dim)
-        assert embeddings.vectors.dtype == np.float32
-        assert embeddings.pooled().shape == (encoder.dim,)
-        assert embeddings.pooled().dtype == np.float32
+        for array, shape in ((embeddings.vectors, (len(text), encoder.dim)), (embeddings.pooled(), (encoder.dim,))):
+            assert (array.shape, array.dtype) == (shape, np.float32)
 
 
 def test_spans_are_character_offsets(encoder: Encoder) -> None:

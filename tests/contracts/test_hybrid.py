@@ -32,7 +32,6 @@ def ranking(scores: Mapping[str, float], k: int) -> list[str]:
 
 
 def best(scores: Mapping[tuple[str, int], float]) -> dict[str, float]:
-    """The highest score of each document."""
     found: dict[str, float] = {}
     for (doc_id, _), score in scores.items():
         found[doc_id] = max(score, found.get(doc_id, -2.0))
@@ -62,13 +61,10 @@ def test_candidates_are_those_of_both_lists(engine: str, steps: Sequence[Step], 
     for action, number, (texts, left) in steps:
         doc_id = f"d{number}"
         vectors = unit_rows(rng.normal(size=(len(texts), DIM))).astype(np.float32)
-        change = VectorChange(doc_id, 1, vectors, {"left": left}, texts)
+        documents[doc_id] = VectorChange(doc_id, 1, vectors, {"left": left}, texts)
+        index.apply([documents[doc_id] if action == "upsert" else VectorChange(doc_id, 1, None, {})])
         if action == "delete":
-            change = VectorChange(doc_id, 1, None, {})
-            documents.pop(doc_id, None)
-        else:
-            documents[doc_id] = change
-        index.apply([change])
+            del documents[doc_id]
     vector = unit_rows(rng.normal(size=DIM)).astype(np.float32)
     where = parse_filter({"left": True}) if ask.filtered else None
     found = index.search_hybrid(HybridQuery(vector, query_terms(ask.query), terms_only=ask.terms_only), ask.k, where, 2)

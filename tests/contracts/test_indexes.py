@@ -161,10 +161,20 @@ def kind(value: object) -> str:
     return "number" if isinstance(value, int | float) and not isinstance(value, bool) else type(value).__name__
 
 
+def drawn(rng: np.random.Generator, count: int = 1) -> Floats:
+    """(count, DIM) random unit vectors."""
+    vectors: Floats = unit_rows(rng.normal(size=(count, DIM))).astype(np.float32)
+    return vectors
+
+
 def random_change(
     rng: np.random.Generator, doc_id: str, metadata: Mapping[str, Any], passages: int = 1
 ) -> VectorChange:
-    return VectorChange(doc_id, 1, unit_rows(rng.normal(size=(passages, DIM))).astype(np.float32), metadata)
+    return VectorChange(doc_id, 1, drawn(rng, passages), metadata)
+
+
+def deletion(doc_id: str) -> VectorChange:
+    return VectorChange(doc_id, 2, None, {})
 
 
 def assert_same(found: list[Hit], expected: list[Hit]) -> None:
@@ -191,15 +201,13 @@ def test_any_history_of_changes_matches_the_oracle(
     index, oracle = empty(engine), Oracle()
     for action, number, metadata, count in steps:
         doc_id = f"d{number}"
-        change = random_change(rng, doc_id, metadata, count)
-        if action == "delete":
-            change = VectorChange(doc_id, 1, None, {})
-        elif action == "relabel" and doc_id in oracle.documents:
-            change = VectorChange(doc_id, 1, oracle.documents[doc_id].vectors, metadata)
-        index.apply([change])
-        oracle.apply([change])
+        change = deletion(doc_id) if action == "delete" else random_change(rng, doc_id, metadata, count)
+        if action == "relabel" and doc_id in oracle.documents:
+            change = replace(oracle.documents[doc_id], metadata=metadata)
+        for each in (index, oracle):
+            each.apply([change])
     assert len(index) == len(oracle.documents)
-    query = unit_rows(rng.normal(size=(1, DIM))).astype(np.float32)
+    query = drawn(rng)
     for definition in FILTERS:
         where = None if definition is None else parse_filter(definition)
         assert_same(index.search(query, k, where, passages)[1][0], oracle.search(query[0], k, where, passages))
@@ -220,11 +228,9 @@ def test_counts_and_facets_match_the_oracle(
     rng = np.random.default_rng(seed)
     index, oracle = empty(engine), Oracle()
     for number, (metadata, passages, deleted) in enumerate(documents):
-        changes = [random_change(rng, f"d{number}", metadata, passages)]
-        changes += [VectorChange(f"d{number}", 2, None, {})] if deleted else []
-        for change in changes:
-            index.apply([change])
-            oracle.apply([change])
+        for each in (index, oracle):
+            each.apply([random_change(rng, f"d{number}", metadata, passages)])
+            each.apply([deletion(f"d{number}")] * deleted)
     for definition in FILTERS:
         where = None if definition is None else parse_filter(definition)
         matching = [each.metadata for each in oracle.documents.values() if where is None or holds(where, each.metadata)]
@@ -244,29 +250,20 @@ def test_counts_and_facets_match_the_oracle(
 
 
 def test_filters_mean_what_the_page_says(index: CollectionIndex) -> None:
-    teams: list[Mapping[str, Any]] = [
-        {"team": "hr-a"},
-        {"team": "hr-"},
-        {"team": ["it", "hr-b"]},
-        {"team": None},
-        {"team": []},
-        {},
-        {"team": {"name": "hr-c"}},
-        {"team": "HR-a"},
-    ]
+    values: list[Any] = ["hr-a", "hr-", ["it", "hr-b"], None, [], {"name": "hr-c"}, "HR-a"]
+    teams: list[Mapping[str, Any]] = [*({"team": value} for value in values), {}]
     rng = np.random.default_rng(0)
     index.apply([random_change(rng, str(i), metadata) for i, metadata in enumerate(teams)])
-    index.apply([random_change(rng, "gone", teams[0])])
-    index.apply([VectorChange("gone", 2, None, {})])
-    query = unit_rows(rng.normal(size=(1, DIM))).astype(np.float32)
+    index.apply([random_change(rng, "gone", teams[0]), deletion("gone")])
+    query = drawn(rng)
     cases: list[tuple[Mapping[str, Any], str]] = [
         ({"team": {"prefix": "hr-"}}, "012"),
-        ({"team": {"exists": True}}, "01237"),
-        ({"team": {"exists": False}}, "456"),
+        ({"team": {"exists": True}}, "01236"),
+        ({"team": {"exists": False}}, "457"),
         ({"not": {"team": {"prefix": "hr-"}}}, "34567"),
-        ({"not": {"team": {"exists": False}}}, "01237"),
+        ({"not": {"team": {"exists": False}}}, "01236"),
         ({"not": {"not": {"team": None}}}, "3"),
-        ({"team": {"exists": True}, "not": {"team": {"in": ["it", None]}}}, "017"),
+        ({"team": {"exists": True}, "not": {"team": {"in": ["it", None]}}}, "016"),
     ]
     for where, expected in cases:
         hits = index.search(query, 20, parse_filter(where))[1][0]
@@ -277,7 +274,7 @@ def test_scores_do_not_depend_on_the_number_of_queries(index: CollectionIndex) -
     """FAISS computes 20 or more queries by other arithmetic than fewer."""
     rng = np.random.default_rng(0)
     index.apply([random_change(rng, f"d{i}", {}) for i in range(300)])
-    queries = unit_rows(rng.normal(size=(64, DIM))).astype(np.float32)
+    queries = drawn(rng, 64)
     alone = [index.search(query[None], 10, None)[1][0] for query in queries]
     for count in (1, 19, 20, 21, 64):
         assert index.search(queries[:count], 10, None)[1] == alone[:count]
@@ -286,11 +283,11 @@ def test_scores_do_not_depend_on_the_number_of_queries(index: CollectionIndex) -
 def test_k_hits_are_returned_whenever_k_match(index: CollectionIndex) -> None:
     rng, oracle, count = np.random.default_rng(1), Oracle(), 3000
     changes = [random_change(rng, f"d{i}", {"place": i}) for i in range(count)]
-    deletions = [VectorChange(f"d{i}", 2, None, {}) for i in range(0, count, 2)]
+    deletions = [deletion(f"d{i}") for i in range(0, count, 2)]
     for each in (index, oracle):
         each.apply(changes)
         each.apply(deletions)
-    query = unit_rows(rng.normal(size=(1, DIM))).astype(np.float32)
+    query = drawn(rng)
     for share in (0.001, 0.01, 0.1, 0.5, 1.0):
         where = parse_filter({"place": {"lt": share * count}})
         assert_same(index.search(query, 10, where)[1][0], oracle.search(query[0], 10, where))
@@ -304,14 +301,14 @@ def test_equal_scores_are_ordered_by_id(index: CollectionIndex) -> None:
 
 def test_a_document_of_many_passages_crowds_out_no_other(index: CollectionIndex) -> None:
     rng, oracle = np.random.default_rng(5), Oracle()
-    query = unit_rows(rng.normal(size=(1, DIM))).astype(np.float32)
+    query = drawn(rng)
     near = unit_rows(query + 0.1 * rng.normal(size=(500, DIM))).astype(np.float32)
     changes = [VectorChange("book", 1, near, {}), *(random_change(rng, f"d{i}", {}, 1 + i % 3) for i in range(40))]
-    index.apply(changes)
-    oracle.apply(changes)
+    for each in (index, oracle):
+        each.apply(changes)
     assert (len(index), index.rows) == (41, 500 + sum(1 + i % 3 for i in range(40)))
-    assert_same(index.search(query, 10, None, 3)[1][0], oracle.search(query[0], 10, None, 3))
-    assert_same(index.search(query, 100, None, 3)[1][0], oracle.search(query[0], 100, None, 3))
+    for k in (10, 100):
+        assert_same(index.search(query, k, None, 3)[1][0], oracle.search(query[0], k, None, 3))
 
 
 def test_only_queries_near_a_long_document_are_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -335,11 +332,6 @@ def test_only_queries_near_a_long_document_are_repeated(monkeypatch: pytest.Monk
         assert_same(found, oracle.search(query, 3, None))
 
 
-def test_an_empty_index_finds_nothing(index: CollectionIndex) -> None:
-    assert index.search(np.ones((2, DIM), np.float32), 5, None)[1] == [[], []]
-    assert index.vectors(["a"]) == {}
-
-
 def test_new_metadata_alone_takes_no_new_row(index: CollectionIndex) -> None:
     vector = unit_rows(np.ones(DIM)).astype(np.float32)
     index.apply([VectorChange("d", 1, vector[None], {"color": "red"})])
@@ -353,21 +345,22 @@ def test_a_mismatch_names_its_condition_and_both_types(index: CollectionIndex) -
     rng = np.random.default_rng(0)
     index.apply([random_change(rng, "d", {"a/b": [1, "x"], "flag": True, "deep": {"x": 1}})])
     where = {"or": [{"a/b": None}, {"and": [{"a/b": 2, "flag": {"gt": 0, "lt": 1}}]}], "deep": {"in": [1, "y"]}}
-    assert [(each.pointer, each.code) for each in index.mismatches(parse_filter(where))] == [
+    found = index.mismatches(parse_filter(where))
+    assert [(each.pointer, each.code) for each in found] == [
         ("/filter/or/0/a~1b", "filter_type_mismatch"),
         ("/filter/or/1/and/0/flag", "filter_type_mismatch"),
         ("/filter/deep", "unknown_filter_field"),
     ]
-    [first, second, _] = index.mismatches(parse_filter(where))
-    assert first.detail == "the documents have numbers or strings in the metadata field 'a/b', never null"
-    assert second.detail == "the documents have true or false in the metadata field 'flag', never numbers"
+    assert "numbers or strings in the metadata field 'a/b', never null" in found[0].detail
+    assert "true or false in the metadata field 'flag', never numbers" in found[1].detail
 
 
 def test_the_version_is_that_of_the_last_advance(index: CollectionIndex) -> None:
     assert index.version == Version("epoch", 0)
     index.advance(Version("epoch", 7))
     assert index.version == Version("epoch", 7)
-    assert index.search(np.ones((1, DIM), np.float32), 1, None)[0] == Version("epoch", 7)
+    assert index.search(np.ones((2, DIM), np.float32), 1, None) == (Version("epoch", 7), [[], []])
+    assert index.vectors(["a"]) == {}
 
 
 @pytest.mark.parametrize("engine", NAMES)
@@ -397,10 +390,9 @@ class Many:
 
     def delete_half(self) -> list[VectorChange]:
         self.alive[::2] = False
-        return [VectorChange(str(i), 2, None, {}) for i in range(0, self.COUNT, 2)]
+        return [deletion(str(i)) for i in range(0, self.COUNT, 2)]
 
     def check_shares(self, index: CollectionIndex, exact: bool) -> None:
-        """Check filters that are independent of the vectors."""
         for share in self.SHARES:
             where = None if share == 1 else parse_filter({str(share): True})
             self.check(index, where, self.queries, self.place < share, exact)
@@ -460,7 +452,7 @@ def test_changes_run_between_the_queries_of_a_search(index: CollectionIndex, mon
     changes_begun: list[Future[None]] = []
 
     def change() -> None:
-        index.apply([VectorChange("d299", 2, None, {})])
+        index.apply([deletion("d299")])
         index.advance(Version("epoch", 2))
 
     def watched(*arguments: Any) -> list[Any]:
@@ -529,9 +521,9 @@ def test_searches_concurrent_with_changes_find_unchanged_documents(
     done = threading.Event()
 
     def change() -> None:
-        for round_ in range(10):
+        for _ in range(10):
             index.apply([random_change(rng, f"d{i}", {}) for i in range(400)])
-            index.apply([VectorChange(f"d{i}", round_, None, {}) for i in range(0, 400, 2)])
+            index.apply([deletion(f"d{i}") for i in range(0, 400, 2)])
         done.set()
 
     def search() -> int:

@@ -42,7 +42,6 @@ def metadata(rng: random.Random) -> dict[str, Any]:
 
 
 async def agrees(one: ThinReplica, queries: Floats, at: Version, passages: int = 1) -> list[list[Hit]]:
-    """Compare searches with and without filters with the primary."""
     found = []
     for query in queries:
         for json in FILTERS:

@@ -27,7 +27,6 @@ REQUIRED = {  # suffix of the called name -> required literal arguments
 
 
 def faults(source: str) -> Iterator[str]:
-    """Unsafe imports and calls of a module."""
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Import(names=names):

@@ -23,7 +23,6 @@ UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
 
 
 def every_file() -> list[Path]:
-    """All deployment files."""
     compose_files = [COMPOSE_FILE, MILVUS_COMPOSE_FILE]
     return [DOCKERFILE, *compose_files, ENV_EXAMPLE, *(path for path in DEPLOY.rglob("*") if path.is_file())]
 
@@ -51,13 +50,11 @@ def _interpolated(text: str, variables: Mapping[str, str]) -> str:
 
 
 def variables_of(path: Path) -> dict[str, str]:
-    """Variables of a file such as .env."""
     lines = [line for line in path.read_text().splitlines() if line and not line.startswith("#")]
     return dict(line.split("=", 1) for line in lines)
 
 
 def manifests() -> list[Any]:
-    """All objects of deploy/kubernetes."""
     return [each for path in MANIFESTS for each in yaml.safe_load_all(path.read_text())]
 
 

@@ -23,7 +23,6 @@ def values_of(directive: str, configuration: str = NGINX) -> list[float]:
 
 
 def default(name: str) -> float:
-    """Default of a setting."""
     return float(Settings.model_fields[name].default)
 
 

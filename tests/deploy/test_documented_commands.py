@@ -56,13 +56,12 @@ SERVING = [(page, run) for page, words in RUNS for run in [parsed_run(words)] if
 
 
 def runtime_environment() -> dict[str, str]:
-    """Variables that the image sets."""
     values: dict[str, str] = {}
     for stage in ("runtime", "cpu"):
         for instruction, rest in stages()[stage]:
             if instruction == "ENV":
                 values |= dict(pair.split("=", 1) for pair in shlex.split(rest))
-    return values
+    return {name: value for name, value in values.items() if name.startswith("SEMBLANCE_")}
 
 
 def test_the_readme_and_the_deployment_page_each_start_one() -> None:
@@ -71,16 +70,20 @@ def test_the_readme_and_the_deployment_page_each_start_one() -> None:
     assert first == second
 
 
+def settings_of(run: argparse.Namespace, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """Settings in a container that this machine alone reaches; they raise if the service would refuse to start."""
+    for variable, value in (runtime_environment() | dict(pair.split("=", 1) for pair in run.env)).items():
+        monkeypatch.setenv(variable, value.replace("...", DIGEST))
+    settings = Settings()
+    assert run.publish == [f"127.0.0.1:8000:{settings.port}"]
+    return settings
+
+
 @pytest.mark.parametrize("run", [run for _, run in SERVING])
 def test_a_container_starts_and_is_reached_from_this_machine_only(
     run: argparse.Namespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given = dict(pair.split("=", 1) for pair in run.env)
-    for variable, value in (runtime_environment() | given).items():
-        if variable.startswith("SEMBLANCE_"):
-            monkeypatch.setenv(variable, value.replace("...", DIGEST))
-    settings = Settings()  # it raises if the service would refuse to start
-    assert run.publish == [f"127.0.0.1:8000:{settings.port}"]
+    settings = settings_of(run, monkeypatch)
     assert run.volume == [f"semblance:{dict(stages()['runtime'])['VOLUME']}"]
     if settings.has_keys:
         assert not settings.allow_anonymous
@@ -95,17 +98,12 @@ def test_the_image_without_keys_says_how_to_start_it(monkeypatch: pytest.MonkeyP
     runtime = dict(stages()["runtime"])
     assert json.loads(runtime["ENTRYPOINT"]) == ["semblance"]
     arguments: list[str] = json.loads(runtime["CMD"])
-    variables = {name: value for name, value in runtime_environment().items() if name.startswith("SEMBLANCE_")}
-    refused = semblance_process(*arguments, **variables)
+    refused = semblance_process(*arguments, **runtime_environment())
     assert refused.returncode == 1
     [line] = refused.stderr.splitlines()
     assert "SEMBLANCE_API_KEYS (semblance key new)" in line
     run = parsed_run(shlex.split(line.partition("docker run ")[2]))
-    for variable, value in (variables | dict(pair.split("=", 1) for pair in run.env)).items():
-        monkeypatch.setenv(variable, value)
-    settings = Settings()  # it raises if the service would refuse again
-    assert run.publish == [f"127.0.0.1:8000:{settings.port}"]
-    assert settings.hosts == ("localhost",)
+    assert settings_of(run, monkeypatch).hosts == ("localhost",)
 
 
 def test_images_are_built_by_arguments_that_exist() -> None:

@@ -34,14 +34,11 @@ from tests.support.project import PROJECT
 from tests.support.running_service import reserved_port
 
 REQUIRED = set(re.findall(r"\$\{(\w+):\?", COMPOSE_FILE.read_text()))
-REPLICAS = [
-    DEPLOY / "nginx" / name for name in ("upstreams.conf", "upstreams.compose.conf", "upstreams.kubernetes.conf")
-]
+REPLICAS = [DEPLOY / "nginx" / f"upstreams{kind}.conf" for kind in ("", ".compose", ".kubernetes")]
 THIN_REPLICAS = KUBERNETES / "thin" / "upstreams.conf"
 
 
 def check(*command: str) -> None:
-    """Run a linter of this environment, which must have no findings."""
     tool = Path(sys.executable).with_name(command[0])
     run = subprocess.run([tool, *command[1:]], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
@@ -66,9 +63,7 @@ def test_systemd_units_are_valid_and_hardened(path: Path, tmp_path: Path) -> Non
     if shutil.which("systemd-analyze") is None:
         missing("systemd-analyze")
     copy = tmp_path / path.name
-    copy.write_text(
-        path.read_text().replace("/opt/semblance/bin/semblance", "/bin/true").replace("/usr/sbin/nginx", "/bin/true")
-    )
+    copy.write_text(re.sub("/opt/semblance/bin/semblance|/usr/sbin/nginx", "/bin/true", path.read_text()))
     for verb in (["verify"], ["security", "--offline=true", "--threshold=15"]):  # 10 is 1.0 of at most 10
         run = subprocess.run(["systemd-analyze", *verb, str(copy)], capture_output=True, text=True, check=False)
         assert run.returncode == 0, run.stdout + run.stderr
@@ -83,10 +78,9 @@ def test_nginx_accepts_each_configuration(path: Path, listen: str, tmp_path: Pat
     shutil.copy(DEPLOY / "nginx" / "nginx.conf", tmp_path)
     names = re.sub(r"semblance-(0|1|replicas):", "127.0.0.1:", path.read_text())
     (tmp_path / "upstreams.conf").write_text(names)  # the names do not resolve here
-    listener = (DEPLOY / "nginx" / listen).read_text()
-    (tmp_path / "listen.conf").write_text(
-        re.sub(r"listen (127.0.0.1:)?8000", f"listen 127.0.0.1:{reserved_port()}", listener)
-    )
+    here = f"listen 127.0.0.1:{reserved_port()}"
+    listener = re.sub(r"listen (127.0.0.1:)?8000", here, (DEPLOY / "nginx" / listen).read_text())
+    (tmp_path / "listen.conf").write_text(listener)
     command = ["nginx", "-t", "-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf")]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
@@ -95,20 +89,19 @@ def test_nginx_accepts_each_configuration(path: Path, listen: str, tmp_path: Pat
 
 def test_nginx_lists_each_replica_three_times() -> None:
     addresses = [service["networks"]["front"]["ipv4_address"] for name, service in replicas_of(compose())]
-    pods = [
-        f"semblance-{i}"
-        for i in range(next(each["spec"]["replicas"] for each in workloads() if each["kind"] == "StatefulSet"))
-    ]
-    services = {each["metadata"]["name"] for each in manifests() if each["kind"] == "Service"}
-    assert set(pods) <= services
+    pods = [f"semblance-{i}" for i in range(stateful_set()["replicas"])]
+    assert set(pods) <= {each["metadata"]["name"] for each in manifests() if each["kind"] == "Service"}
     for path, hosts in zip(REPLICAS[1:], (addresses, pods), strict=True):
         servers = re.findall(r"server (\S+) max_fails=(\d).*?( backup)?;", path.read_text())
         first = [(f"{host}:8000", "1", "") for host in hosts]
         assert servers == [*first, *((host, "0", " backup") for host, _, _ in [*first, *first])]
 
 
+def stateful_set() -> Any:
+    return next(each["spec"] for each in workloads() if each["kind"] == "StatefulSet")
+
+
 def replicas_of(compose_file: Any) -> list[tuple[str, Any]]:
-    """The compose services that run Semblance."""
     return [(name, each) for name, each in compose_file["services"].items() if each["image"].startswith("semblance")]
 
 
@@ -133,8 +126,7 @@ def test_compose_containers_have_least_privilege(name: str, service: Any) -> Non
     assert not {"privileged", "cap_add", "devices", "network_mode", "pid", "ipc"} & set(service)
     mounted = [volume for volume in service["volumes"] if volume.startswith((".", "/"))] if "volumes" in service else []
     assert all(volume.endswith(":ro") for volume in mounted)
-    is_checked = "healthcheck" in service or name.startswith("api-")  # defined in its image
-    assert is_checked
+    assert name.startswith("api-") or "healthcheck" in service, "that of a replica is in its image"
 
 
 def test_compose_publishes_only_nginx_and_grafana_on_loopback() -> None:
@@ -216,10 +208,8 @@ def test_workloads_have_network_policies_and_disruption_budgets() -> None:
 
 
 def test_only_nginx_and_prometheus_may_reach_a_replica() -> None:
-    [policy] = [
-        each for each in manifests() if each["kind"] == "NetworkPolicy" and each["metadata"]["name"] == "semblance"
-    ]
-    [rule] = policy["spec"]["ingress"]
+    policies = {each["metadata"]["name"]: each["spec"] for each in manifests() if each["kind"] == "NetworkPolicy"}
+    [rule] = policies["semblance"]["ingress"]
     assert rule["from"] == [
         {"podSelector": {"matchLabels": {"app": "semblance-nginx"}}},
         {
@@ -232,11 +222,10 @@ def test_only_nginx_and_prometheus_may_reach_a_replica() -> None:
 def test_kustomizations_name_existing_files() -> None:
     for path in DEPLOY.rglob("kustomization.yaml"):
         kustomization = yaml.safe_load(path.read_text())
-        files = [
-            name.rpartition("=")[2] for each in kustomization.get("configMapGenerator", []) for name in each["files"]
-        ]
-        assert files + kustomization.get("resources", [])
-        for name in files + kustomization.get("resources", []):
+        generated = [name for each in kustomization.get("configMapGenerator", []) for name in each["files"]]
+        names = [*(name.rpartition("=")[2] for name in generated), *kustomization.get("resources", [])]
+        assert names
+        for name in names:
             assert (path.parent / name).exists(), f"{path} names {name}"
 
 
@@ -244,7 +233,7 @@ def test_orchestrators_wait_longer_than_the_drain() -> None:
     drain_s = float(Settings.model_fields["drain_s"].default)
     for _, service in replicas_of(compose()):
         assert int(service["stop_grace_period"].removesuffix("s")) > drain_s
-    pod = next(each for each in workloads() if each["kind"] == "StatefulSet")["spec"]["template"]["spec"]
+    pod = stateful_set()["template"]["spec"]
     assert pod["terminationGracePeriodSeconds"] > drain_s
     probe = pod["containers"][0]["livenessProbe"]
     assert probe["periodSeconds"] * probe["failureThreshold"] > drain_s, "/live is 503 during the drain"

@@ -29,6 +29,7 @@ from tests.support.small_model import edit, make_small
 pytestmark = pytest.mark.timeout(3600)
 
 NOBODY_UID = 65534
+NOBODY: dict[str, Any] = {"user": NOBODY_UID, "group": NOBODY_UID, "extra_groups": []}
 MOST_BYTES = 580_000_000  # of what is installed
 UNPINNED = ("semblance", "async-timeout")  # which Python before 3.11.3 needs
 PYTHON = "/usr/bin/python3"  # executable by every user
@@ -44,7 +45,6 @@ class Image:
 
     @property
     def python(self) -> str:
-        """The installed interpreter."""
         return str(self.venv / "bin" / "python")
 
 
@@ -83,7 +83,6 @@ def copy_source(into: Path) -> None:
 
 
 def install_step() -> tuple[str, str]:
-    """The variable and the command of the stage that installs."""
     install = stages()["install-cpu"]
     [step] = [rest for instruction, rest in install if instruction == "RUN"]
     return dict(install)["ARG"], step
@@ -92,11 +91,8 @@ def install_step() -> tuple[str, str]:
 def pinned_digest(source: Path) -> str:
     """Digest of what the packages of others depend on."""
     version = subprocess.run([PYTHON, "--version"], capture_output=True, text=True, check=True).stdout
-    names = (
-        "constraints.txt",
-        "assets/fetch.py",
-        *(f"{each}/pyproject.toml" for each in (".", "assets", "clients/python")),
-    )
+    projects = (f"{each}/pyproject.toml" for each in (".", "assets", "clients/python"))
+    names = ("constraints.txt", "assets/fetch.py", *projects)
     return digest_of((*install_step(), version), [source / name for name in names])
 
 
@@ -112,7 +108,6 @@ def install_all(image: Image, ours: str) -> None:
 
 
 def install_ours(image: Image) -> None:
-    """Install our three packages again."""
     packages = ["./assets", "./clients/python", "."]
     command = [sys.executable, "-m", "pip", "--python", image.python, "install", "--no-deps", "--force-reinstall"]
     subprocess.run([*command, *packages], cwd=image.source, check=True, capture_output=True)
@@ -125,31 +120,24 @@ def environment(image: Image, **more: str) -> dict[str, str]:
 
 
 def as_nobody(image: Image, command: list[str]) -> str:
-    """Run a command as `nobody` and return its output."""
     run = subprocess.run(
-        command,
-        cwd=image.source,
-        env=environment(image),
-        user=NOBODY_UID,
-        group=NOBODY_UID,
-        extra_groups=[],
-        capture_output=True,
-        text=True,
-        check=False,
+        command, cwd=image.source, env=environment(image), capture_output=True, text=True, check=False, **NOBODY
     )
     assert run.returncode == 0, run.stdout[-2000:] + run.stderr[-2000:]
     return run.stdout
 
 
+def versions(listing: str) -> dict[str, str]:
+    """Versions by normalized name, of lines such as numpy==2.3.1."""
+    pairs = (line.split("==") for line in listing.splitlines() if "==" in line)
+    return {re.sub("[-_.]+", "-", name).lower(): version for name, version in pairs}
+
+
 def test_installed_packages_have_pinned_versions_without_training_extras(image: Image) -> None:
-    listing = "import json; from importlib.metadata import distributions as all"
-    listing += "; print(json.dumps([{'name': each.name, 'version': each.version} for each in all()]))"
-    frozen = as_nobody(image, [image.python, "-c", listing])
-    pins = dict(
-        line.split("==") for line in (image.source / "constraints.txt").read_text().splitlines() if "==" in line
-    )
-    pinned = {re.sub("[-_.]+", "-", name).lower(): version for name, version in pins.items()}
-    installed = {re.sub("[-_.]+", "-", each["name"]).lower(): each["version"] for each in json.loads(frozen)}
+    listing = "from importlib.metadata import distributions"
+    listing += "; print(*(f'{each.name}=={each.version}' for each in distributions()), sep='\\n')"
+    installed = versions(as_nobody(image, [image.python, "-c", listing]))
+    pinned = versions((image.source / "constraints.txt").read_text())
     differing = {
         name: version
         for name, version in installed.items()
@@ -162,26 +150,20 @@ def test_installed_packages_have_pinned_versions_without_training_extras(image: 
 
 
 def test_it_serves_as_nobody_and_the_health_check_detects_it(image: Image) -> None:
-    check = json.loads(dict(stages()["runtime"])["HEALTHCHECK"].partition("CMD ")[2])
+    runtime = dict(stages()["runtime"])
+    check = json.loads(runtime["HEALTHCHECK"].partition("CMD ")[2])
     port = reserved_port()
     healthy = [image.python, check[1], check[2].replace("8000", str(port))]
     before = subprocess.run(healthy, check=False, capture_output=True, env=environment(image))
     assert before.returncode != 0, "nothing runs yet"
     home = image.tmp / "data"
     settings = {"SEMBLANCE_HOME": str(home), "SEMBLANCE_PORT": str(port), "SEMBLANCE_DEVICE": "cpu"}
-    entry = [str(image.venv / "bin" / part) if part == "semblance" else part for part in command_of("runtime")]
+    command = [*json.loads(runtime["ENTRYPOINT"]), *json.loads(runtime["CMD"])]
+    entry = [str(image.venv / "bin" / part) if part == "semblance" else part for part in command]
     log = image.tmp / "log"
     with log.open("wb") as errors:
-        service = subprocess.Popen(
-            entry,
-            cwd="/",
-            env=environment(image, **settings),
-            user=NOBODY_UID,
-            group=NOBODY_UID,
-            extra_groups=[],
-            stdout=subprocess.PIPE,
-            stderr=errors,
-        )
+        env = environment(image, **settings)
+        service = subprocess.Popen(entry, cwd="/", env=env, stdout=subprocess.PIPE, stderr=errors, **NOBODY)
     try:
         wait_for_url(service, log)
         as_nobody(image, healthy)
@@ -217,17 +199,13 @@ def test_replicas_with_and_without_torch_share_a_store(image: Image, postgres: s
         assert facts[0]["models"][0]["build"]
         measures = [{each["name"] for each in fact["measures"]} for fact in facts]
         assert measures[0] - measures[1] == {"cmd", "word_movers", "partial_transport", "unbalanced_transport"}
-        refused = httpx2.post(
-            f"{slim.url}/similarity", json={"pairs": [{"a": "x", "b": "y"}], "measure": "cmd"}, timeout=600
-        )
+        body = {"pairs": [{"a": "x", "b": "y"}], "measure": "cmd"}
+        refused = httpx2.post(f"{slim.url}/similarity", json=body, timeout=600)
         assert (refused.status_code, refused.json()["code"]) == (422, "unknown_measure")
         assert "needs pot, which is not installed: install the extra transport" in refused.json()["detail"]
-        picture = httpx2.get(
-            f"{slim.url}/explain", params={"a": "猫 sleeps", "b": "a cat", "format": "png"}, timeout=600
-        )
-        assert (
-            picture.content == httpx2.get(f"{full.url}/explain", params=picture.request.url.params, timeout=600).content
-        )
+        asked = {"a": "猫 sleeps", "b": "a cat", "format": "png"}
+        pictures = [httpx2.get(f"{each.url}/explain", params=asked, timeout=600).content for each in (full, slim)]
+        assert pictures[0] == pictures[1]
 
 
 def test_models_that_need_torch_are_refused_with_the_extra(image: Image, tmp_path: Path) -> None:
@@ -243,9 +221,3 @@ def test_models_that_need_torch_are_refused_with_the_extra(image: Image, tmp_pat
         with pytest.raises(RuntimeError, match=f"{refusal}.*: install the extra models, by scripts/install"):
             slim.start()
         slim.stop()
-
-
-def command_of(stage: str) -> list[str]:
-    """Command of a container of this stage."""
-    steps = dict(stages()[stage])
-    return [*json.loads(steps["ENTRYPOINT"]), *json.loads(steps["CMD"])]

@@ -22,12 +22,10 @@ def manifest(kind: str, name: str = "semblance") -> Any:
 
 
 def parsed(query: str) -> Any:
-    """A query of Prometheus, as its expression."""
     return promql_parser.parse(query)
 
 
 def pod(kind: str) -> Any:
-    """Specification of the pods of Semblance in a workload of a kind."""
     return manifest(kind)["spec"]["template"]["spec"]
 
 

@@ -34,14 +34,12 @@ ROUTES = (
 
 
 def alerts() -> list[Any]:
-    """All alert rules."""
     return [
         rule for group in yaml.safe_load((PROMETHEUS / "alerts.yml").read_text())["groups"] for rule in group["rules"]
     ]
 
 
 def panels() -> list[Any]:
-    """All panels with queries."""
     return [panel for path in DASHBOARDS for panel in json.loads(path.read_text())["panels"] if panel["type"] != "row"]
 
 

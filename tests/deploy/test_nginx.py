@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPMessage
+from typing import TypeAlias
 
 import httpx2
 import pytest
@@ -23,41 +24,35 @@ from tests.integration.raw_http import head, open_connection, read_answer
 from tests.support.servers.nginx_server import NginxServer
 from tests.support.waiting import CEILING_S, until
 
+LONG_READ = ("POST", "/collections/a/duplicates")
 READS = [
-    ("GET", "/collections/a/documents/1"),
-    ("GET", "/explain?a=x&b=y"),
-    ("POST", "/similarity"),
-    ("POST", "/search"),
-    ("POST", "/search?pretty=1"),
-    ("POST", "/explain"),
-    ("POST", "/explain/difference"),
-    ("POST", "/collections/a/count"),
-    ("POST", "/collections/a/list"),
-    ("POST", "/collections/a/duplicates"),
-    ("POST", "/collections/a/map"),
-    ("POST", "/v1/embeddings"),
-    ("POST", "/rerank"),
-    ("POST", "/v2/rerank"),
-    ("POST", "/score"),
-    ("POST", "/pooling"),
-    ("POST", "/"),
-    ("POST", "/embed_all"),
+    *(("GET", path) for path in ("/collections/a/documents/1", "/explain?a=x&b=y")),
+    *(("POST", path) for path in ("/similarity", "/search", "/search?pretty=1", "/explain", "/explain/difference")),
+    *(("POST", f"/collections/a/{path}") for path in ("count", "list", "map")),
+    *(("POST", path) for path in ("/v1/embeddings", "/rerank", "/v2/rerank", "/score", "/pooling", "/", "/embed_all")),
     ("POST", "/api/embed"),
+    LONG_READ,
 ]
-WRITES = [
-    ("POST", "/collections/a/documents"),
-    ("POST", "/collections/a/delete"),
-    ("PATCH", "/collections/a/documents"),
-    ("PUT", "/collections/a"),
-    ("PUT", "/collections/a/reembedding"),
-    ("POST", "/collections/a/reembedding/step"),
-    ("DELETE", "/collections/a/documents/1"),
-    ("POST", "/search/../collections/a/documents"),  # an unusual spelling counts as a write
-    ("POST", "/%73earch"),
-    ("POST", "/searches"),
-]
+CHANGE, WRITE = ("PUT", "/collections/a", "application/json"), ("POST", "/collections/a/documents", "application/json")
 LINES = ("POST", "/collections/a/documents", "application/x-ndjson; charset=utf-8")
-WRITES_BY_TYPE = [(*write, "application/json") for write in WRITES] + [LINES]
+WAYS = [CHANGE, WRITE, LINES]  # a request of each class of nginx.conf that is not a read
+WRITES = [
+    *WAYS,
+    *(
+        (*request, "application/json")
+        for request in (
+            ("POST", "/collections/a/delete"),
+            ("PATCH", "/collections/a/documents"),
+            ("PUT", "/collections/a/reembedding"),
+            ("POST", "/collections/a/reembedding/step"),
+            ("DELETE", "/collections/a/documents/1"),
+            ("POST", "/search/../collections/a/documents"),  # an unusual spelling counts as a write
+            ("POST", "/%73earch"),
+            ("POST", "/searches"),
+        )
+    ),
+]
+Replicas: TypeAlias = tuple[Replica, Replica]
 MOST_CONNECTIONS = 256  # of an address: limit_conn in nginx.conf
 BURST = 200  # requests that a key, or an address, may send at once
 NEVER, ALWAYS = "rate=1000000r/s", "rate=1r/m"  # rates that no test reaches, and that every burst exceeds
@@ -66,8 +61,7 @@ ROUNDS = 4  # of failures, to vary the replica that nginx tries first
 
 
 @pytest.fixture
-def replicas() -> Iterator[tuple[Replica, Replica]]:
-    """Two running replicas."""
+def replicas() -> Iterator[Replicas]:
     both = Replica(), Replica()
     yield both
     for replica in both:
@@ -75,7 +69,7 @@ def replicas() -> Iterator[tuple[Replica, Replica]]:
 
 
 @contextmanager
-def balancer(replicas: tuple[Replica, Replica], callers: str = ALWAYS, addresses: str = NEVER) -> Iterator[NginxServer]:
+def balancer(replicas: Replicas, callers: str = ALWAYS, addresses: str = NEVER) -> Iterator[NginxServer]:
     """nginx before both replicas, with these rates of a key and of an address, and without haste."""
     if shutil.which("nginx") is None:
         missing("nginx")
@@ -93,15 +87,13 @@ def balancer(replicas: tuple[Replica, Replica], callers: str = ALWAYS, addresses
 
 
 @pytest.fixture
-def nginx(replicas: tuple[Replica, Replica]) -> Iterator[NginxServer]:
-    """nginx before both replicas, which limits the requests of a key."""
+def nginx(replicas: Replicas) -> Iterator[NginxServer]:
     with balancer(replicas) as server:
         yield server
 
 
 @pytest.fixture
 def http(nginx: NginxServer) -> Iterator[httpx2.Client]:
-    """A client of nginx."""
     with httpx2.Client(base_url=nginx.url, timeout=CEILING_S) as client:
         yield client
 
@@ -126,15 +118,20 @@ def send(nginx: NginxServer, method: str, path: str, kind: str = "application/js
     return Answer(answer.status, answer.headers, text)
 
 
-def received(replicas: tuple[Replica, Replica]) -> Counter[str]:
+def received(replicas: Replicas) -> Counter[str]:
     """Number of times each request reached a replica."""
     return Counter(line for replica in replicas for line in replica.received)
 
 
-@pytest.mark.parametrize("failure", ["dead", None, 500, 502, 503])
-@pytest.mark.parametrize(("method", "path"), READS)
+@pytest.mark.parametrize(
+    ("method", "path", "failure"),
+    [
+        *((*read, None) for read in READS),  # cut off, after which nginx retries none but reads
+        *((*read, failure) for read in (READS[0], READS[3], LONG_READ) for failure in ("dead", 500, 502, 503)),
+    ],
+)
 def test_a_read_fails_over_from_a_failing_replica(
-    method: str, path: str, failure: int | str | None, nginx: NginxServer, replicas: tuple[Replica, Replica]
+    method: str, path: str, failure: int | str | None, nginx: NginxServer, replicas: Replicas
 ) -> None:
     failing, alive = replicas
     if isinstance(failure, str):
@@ -146,18 +143,15 @@ def test_a_read_fails_over_from_a_failing_replica(
     assert failing.received or failure == "dead", "the failing replica must have been tried"
 
 
-def test_a_read_returns_to_a_replica_that_has_recovered(nginx: NginxServer, replicas: tuple[Replica, Replica]) -> None:
-    for _ in range(ROUNDS):
-        for refusing, back in (replicas, reversed(replicas)):
-            refusing.status = 503
-            answers = [send(nginx, "POST", "/search") for _ in range(MANY)]
-            assert [(answer.status, answer.text) for answer in answers] == [(200, str(back.server_port))] * MANY
-            refusing.status = 200
+def test_a_read_returns_to_a_replica_that_has_recovered(nginx: NginxServer, replicas: Replicas) -> None:
+    for refusing, back in [replicas, replicas[::-1]] * ROUNDS:
+        refusing.status = 503
+        answers = [send(nginx, "POST", "/search") for _ in range(MANY)]
+        assert [(answer.status, answer.text) for answer in answers] == [(200, str(back.server_port))] * MANY
+        refusing.status = 200
 
 
-def test_a_read_refused_by_all_gets_503_the_next_succeeds(
-    nginx: NginxServer, replicas: tuple[Replica, Replica]
-) -> None:
+def test_a_read_refused_by_all_gets_503_the_next_succeeds(nginx: NginxServer, replicas: Replicas) -> None:
     for replica in replicas:
         replica.status = 503
     refusals = [send(nginx, "POST", "/search") for _ in range(MANY)]
@@ -167,15 +161,16 @@ def test_a_read_refused_by_all_gets_503_the_next_succeeds(
     assert [send(nginx, "POST", "/search").status for _ in range(MANY)] == [200] * MANY
 
 
-def ports(replicas: tuple[Replica, Replica]) -> list[int]:
-    """Ports of both replicas."""
+def ports(replicas: Replicas) -> list[int]:
     return [replica.server_port for replica in replicas]
 
 
-@pytest.mark.parametrize("failure", [None, 500, 503])
-@pytest.mark.parametrize("write", WRITES_BY_TYPE, ids=" ".join)
+@pytest.mark.parametrize(
+    ("write", "failure"),
+    [*((write, None) for write in WRITES), *((write, failure) for write in WAYS for failure in (500, 503))],
+)
 def test_a_write_cut_off_or_refused_is_not_retried(
-    write: tuple[str, str, str], failure: int | None, nginx: NginxServer, replicas: tuple[Replica, Replica]
+    write: tuple[str, str, str], failure: int | None, nginx: NginxServer, replicas: Replicas
 ) -> None:
     for replica in replicas:
         replica.status = failure
@@ -183,9 +178,9 @@ def test_a_write_cut_off_or_refused_is_not_retried(
     assert received(replicas) == {" ".join(write[:2]): MANY}
 
 
-@pytest.mark.parametrize("write", WRITES_BY_TYPE, ids=" ".join)
+@pytest.mark.parametrize("write", WAYS, ids=" ".join)
 def test_a_write_to_an_unreachable_replica_reaches_the_other_once(
-    write: tuple[str, str, str], nginx: NginxServer, replicas: tuple[Replica, Replica]
+    write: tuple[str, str, str], nginx: NginxServer, replicas: Replicas
 ) -> None:
     replicas[0].die()
     assert [send(nginx, *write).status for _ in range(MANY)] == [200] * MANY
@@ -193,7 +188,7 @@ def test_a_write_to_an_unreachable_replica_reaches_the_other_once(
     assert not replicas[0].received
 
 
-def test_paths_are_forwarded_unchanged(nginx: NginxServer, replicas: tuple[Replica, Replica]) -> None:
+def test_paths_are_forwarded_unchanged(nginx: NginxServer, replicas: Replicas) -> None:
     paths = [
         "/collections/a/documents/x%2Fy%20%C3%A9",
         "/collections/a/documents/a//b?cursor=%2B%26",
@@ -204,7 +199,7 @@ def test_paths_are_forwarded_unchanged(nginx: NginxServer, replicas: tuple[Repli
 
 
 @pytest.mark.parametrize("path", ["/metrics", "/metrics?x=1", "//metrics", "/%6detrics", "/x/../metrics"])
-def test_metrics_are_not_shown_outside(path: str, nginx: NginxServer, replicas: tuple[Replica, Replica]) -> None:
+def test_metrics_are_not_shown_outside(path: str, nginx: NginxServer, replicas: Replicas) -> None:
     assert send(nginx, "GET", path).status == 404
     assert not received(replicas)
 
@@ -223,7 +218,7 @@ def test_each_key_has_its_own_rate_limit(http: httpx2.Client) -> None:
     assert http.get("/models").status_code == 200, "an address without a key has its own limit too"
 
 
-def test_invented_keys_share_the_limit_of_their_address(replicas: tuple[Replica, Replica]) -> None:
+def test_invented_keys_share_the_limit_of_their_address(replicas: Replicas) -> None:
     requests = [head("GET", "/models", f"authorization: Bearer invented-{number}") for number in range(BURST + 100)]
     with balancer(replicas, addresses=ALWAYS) as nginx, open_connection(nginx.url) as connection:
         connection.sendall(b"".join([*requests, head("GET", "/models", "connection: close")]))
@@ -233,7 +228,7 @@ def test_invented_keys_share_the_limit_of_their_address(replicas: tuple[Replica,
     assert BURST <= statuses[b"200"] <= BURST + 10  # a request a minute more
 
 
-def test_one_address_may_not_hold_all_connections(replicas: tuple[Replica, Replica]) -> None:
+def test_one_address_may_not_hold_all_connections(replicas: Replicas) -> None:
     with balancer(replicas, callers=NEVER) as nginx, ExitStack() as held:
         for number in range(MOST_CONNECTIONS):
             waiting = held.enter_context(open_connection(nginx.url))
@@ -304,7 +299,7 @@ def test_a_request_without_host_reaches_replicas_with_one(nginx: NginxServer) ->
         assert read_answer(connection).status == 200
 
 
-def test_a_body_over_the_limit_gets_a_problem_document(http: httpx2.Client, replicas: tuple[Replica, Replica]) -> None:
+def test_a_body_over_the_limit_gets_a_problem_document(http: httpx2.Client, replicas: Replicas) -> None:
     large = b"x" * (8 * 1024 * 1024 + 1)
     assert http.post("/search", content=large[:-1]).status_code == 200
     refusal = http.post("/search", content=large)
@@ -319,14 +314,12 @@ def test_a_body_over_the_limit_gets_a_problem_document(http: httpx2.Client, repl
     assert received(replicas) == {"POST /search": 1, f"POST {documents}": 1}
 
 
-def test_without_replicas_requests_get_502_as_a_problem_document(
-    nginx: NginxServer, replicas: tuple[Replica, Replica]
-) -> None:
+def test_without_replicas_requests_get_502_as_a_problem_document(nginx: NginxServer, replicas: Replicas) -> None:
     for replica in replicas:
         replica.die()
-    for method, path in [("GET", "/models"), ("POST", "/search"), *WRITES]:
-        refusal = send(nginx, method, path)
-        assert (refusal.status, json.loads(refusal.text)["code"]) == (502, "bad_gateway"), (method, path)
+    for request in [READS[0], READS[3], LONG_READ, *WAYS]:
+        refusal = send(nginx, *request)
+        assert (refusal.status, json.loads(refusal.text)["code"]) == (502, "bad_gateway"), request
         assert refusal.headers["retry-after"] == "1"
 
 
@@ -344,9 +337,7 @@ def test_ndjson_is_streamed_in_both_directions(nginx: NginxServer) -> None:
             answered += connection.recv(4096) or pytest.fail(f"the connection ended: {answered!r}")
 
 
-def test_logs_hold_neither_texts_nor_keys(
-    nginx: NginxServer, http: httpx2.Client, replicas: tuple[Replica, Replica]
-) -> None:
+def test_logs_hold_neither_texts_nor_keys(nginx: NginxServer, http: httpx2.Client, replicas: Replicas) -> None:
     headers = {"authorization": "Bearer a-private-key"}
     path = "/explain?a=a-private-text"
 

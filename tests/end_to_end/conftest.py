@@ -13,6 +13,11 @@ from tests.support.running_service import running_service
 from tests.support.waiting import CEILING_S
 
 Browse = Callable[..., str]
+SILENT = "background-networking component-update gpu quic sync"  # what is disabled
+OPTIONS = [
+    *("--headless", "--no-sandbox", "--no-first-run", "--hide-scrollbars", "--window-size=1280,1600"),
+    *("--virtual-time-budget=8000", *(f"--disable-{each}" for each in SILENT.split())),
+]
 
 
 @pytest.fixture(scope="session")
@@ -27,23 +32,8 @@ def browse(chromium: str) -> Iterator[Browse]:
     with tempfile.TemporaryDirectory() as profile:
 
         def open_page(address: str, screenshot: Path | None = None) -> str:
-            command = [
-                chromium,
-                "--headless",
-                "--no-sandbox",
-                "--disable-gpu",
-                "--disable-quic",
-                "--no-first-run",
-                "--disable-background-networking",
-                "--disable-component-update",
-                "--disable-sync",
-                "--hide-scrollbars",
-                f"--user-data-dir={profile}",
-                "--window-size=1280,1600",
-                "--virtual-time-budget=8000",
-                f"--screenshot={screenshot}" if screenshot else "--dump-dom",
-                address,
-            ]
+            output = f"--screenshot={screenshot}" if screenshot else "--dump-dom"
+            command = [chromium, *OPTIONS, f"--user-data-dir={profile}", output, address]
             return subprocess.run(command, capture_output=True, text=True, check=True, timeout=CEILING_S).stdout
 
         yield open_page

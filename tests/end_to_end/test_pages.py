@@ -38,8 +38,15 @@ def test_the_browser_runs_scripts(browse: Browse) -> None:
     assert "hacked</title>" in browse(page)
 
 
-@pytest.mark.parametrize("format_", ["html", "svg", "png"])
-@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize(
+    ("name", "format_"),
+    [
+        ("english", "html"),
+        ("arabic", "svg"),
+        ("chinese", "png"),
+        *(("script", each) for each in ("html", "svg", "png")),
+    ],
+)
 def test_every_rendering_shows_a_colored_picture(
     browse: Browse, url: str, tmp_path: Path, name: str, format_: str
 ) -> None:

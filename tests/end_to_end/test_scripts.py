@@ -29,7 +29,6 @@ PYTHON = '#!/bin/sh\necho "$@" >> "$0.log"\n'  # notes with which arguments it i
 
 @pytest.fixture
 def venv(tmp_path: Path) -> Path:
-    """An environment whose Python installs nothing."""
     python = tmp_path / "bin" / "python"
     python.parent.mkdir()
     python.write_text(PYTHON)

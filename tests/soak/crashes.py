@@ -69,7 +69,6 @@ class CrashReport:
 
 
 def sentences(rng: random.Random) -> str:
-    """One to four sentences."""
     parts = (f"{rng.choice(SUBJECTS)} {rng.choice(VERBS)} {rng.randrange(10**6)} times." for _ in range(4))
     return " ".join([*parts][: rng.choice((1, 1, 2, 4))])
 

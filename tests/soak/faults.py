@@ -89,7 +89,6 @@ def _recent_mb(samples: Sequence[tuple[float, float]]) -> float:
 
 
 def report(outcomes: Sequence[FaultOutcome]) -> list[dict[str, Any]]:
-    """A row per fault, summed over its repetitions, and a row for all."""
     rows: dict[str, dict[str, Any]] = {}
     for outcome in outcomes:
         for name in (outcome.fault.name, "all together"):
@@ -109,7 +108,6 @@ def _combined(row: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
 
 
 def by_kind(outcomes: Sequence[FaultOutcome]) -> list[dict[str, Any]]:
-    """A row per kind of request, with the reasons of failures."""
     sent: Counter[str] = sum((outcome.log.sent for outcome in outcomes), Counter())
     failed: Counter[tuple[str, str]] = sum((outcome.log.failed for outcome in outcomes), Counter())
     return [

@@ -65,17 +65,14 @@ class Report:
     violations: Sequence[str]
 
     def share(self, data: str | None = None) -> float:
-        """Share of successful calls, of those with `data` or of all."""
         rows = [row for row in self.rows if data in (None, row.data)]
         return sum(row.ok for row in rows) / max(1, sum(row.calls for row in rows))
 
     @property
     def failed(self) -> int:
-        """Number of responses with 5xx, or none."""
         return sum(row.failed for row in self.rows)
 
     def summary(self) -> dict[str, float]:
-        """The figures that are saved."""
         return {
             "calls": sum(row.calls for row in self.rows),
             "share_of_2xx": self.share(),
@@ -159,7 +156,6 @@ class ExistingNames:
         return path.rpartition("/")[2]
 
     def _create_reembedding(self, path: str) -> str:
-        """Create a collection with a re-embedding that can be completed."""
         self._http.delete(path)  # an earlier one may have been switched
         name = self._create(path)
         self._http.put(f"{path}/reembedding", json={"model": self._other_model}).raise_for_status()
@@ -312,7 +308,6 @@ def _rows(counts: Mapping[tuple[str, str, int], int]) -> list[Row]:
 
 
 def show(report: Report, console: Console) -> None:
-    """Print the table, the shares and the violations."""
     table = Table("operation", "data", *["calls", "2xx", "4xx", "5xx"])
     for row in report.rows:
         table.add_row(row.operation, row.data, *[str(n) for n in (row.calls, row.ok, row.refused, row.failed)])

@@ -20,11 +20,12 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from statistics import fmean
+from typing import ClassVar
 
 import httpx2
 
 from tests.soak.figures import Rows, broken, conclude
-from tests.support.checked_requests import WRITE_COLLECTION, CheckedRequest, ReferenceAnswers
+from tests.support.checked_requests import WRITE_COLLECTION, CheckedRequest, checked_requests, excerpts
 from tests.support.running_service import Service, running_process
 from tests.support.service_monitor import (
     ServiceMonitor,
@@ -55,6 +56,24 @@ class LoadOptions:
     seed: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Upsert:
+    """An upsert of one document, and the texts that this may hold: if cancelled, either may be stored."""
+
+    document: Mapping[str, str]
+    possible: set[str]
+    kind: ClassVar[str] = "store"
+    path: ClassVar[str] = f"/collections/{WRITE_COLLECTION}/documents"
+
+    @property
+    def body(self) -> Mapping[str, object]:
+        return {"documents": [self.document]}
+
+    def error_of(self, answer: httpx2.Response) -> float:
+        self.possible.intersection_update({self.document["text"]})
+        return 0.0 if answer.json()["upserted"] == 1 else math.inf
+
+
 @dataclass(slots=True)
 class ClientStats:
     """Counts and measurements of all clients together."""
@@ -68,7 +87,7 @@ class ClientStats:
     differences: dict[str, list[float]] = field(default_factory=dict)
     documents: dict[str, set[str]] = field(default_factory=dict)
 
-    def record(self, request: CheckedRequest, answer: httpx2.Response, seconds: float) -> None:
+    def record(self, request: CheckedRequest | Upsert, answer: httpx2.Response, seconds: float) -> None:
         if answer.status_code == 429 and answer.headers.get("retry-after", "").isdigit():
             self.refused += 1
         elif answer.status_code != 200:
@@ -90,7 +109,6 @@ class Report:
 
     @property
     def latency(self) -> Rows:
-        """Latency by kind of request, and largest difference to the answers without load."""
         return [
             {"request": kind, **asdict(percentiles(seconds)), "largest_difference": max(self.stats.differences[kind])}
             for kind, seconds in sorted(self.stats.seconds.items())
@@ -98,11 +116,9 @@ class Report:
 
     @property
     def largest_difference(self) -> float:
-        """Largest difference to an answer without load; infinite without any answer."""
         return max((each for differences in self.stats.differences.values() for each in differences), default=math.inf)
 
     def summary(self) -> dict[str, float]:
-        """The figures that are saved."""
         live = self.monitor.live_percentiles
         return {
             "clients": self.load.clients,
@@ -125,7 +141,6 @@ class Report:
         }
 
     def faults(self) -> list[str]:
-        """Wrong and missing answers, and what is left behind."""
         stats = self.stats
         worst = self.largest_difference
         queued = sum(series_named(self.increments, "semblance_queued_tokens").values())
@@ -142,7 +157,6 @@ class Report:
         )
 
     def exceeded(self) -> list[str]:
-        """The bounds on latency and memory that were exceeded."""
         live_ms, settled_mb = self.monitor.live_percentiles.p99_ms, self.monitor.settled_mb
         grown_mb = self.monitor.final_mb - settled_mb
         return broken(
@@ -157,10 +171,11 @@ class Report:
 class LoadClients:
     """Concurrent clients, each with one request at a time on its own connection."""
 
-    def __init__(self, url: str, reference: ReferenceAnswers, load: LoadOptions) -> None:
+    def __init__(self, url: str, load: LoadOptions) -> None:
         self._url = url
-        self._reference = reference
         self._load = load
+        self._texts = excerpts(load.pool, load.seed)
+        self._requests = checked_requests(url, self._texts, random.Random(load.seed))
         self.stats = ClientStats()
 
     async def run(self) -> None:
@@ -176,10 +191,9 @@ class LoadClients:
             if self._load.requests is None and time.monotonic() > end:
                 return
             writes = rng.random() < WRITES
-            request = self._write_request(rng, number) if writes else self._reference.random_request(rng)
-            await self._send(http, request, rng)
+            await self._send(http, self._upsert(rng, number) if writes else rng.choice(self._requests), rng)
 
-    async def _send(self, http: httpx2.AsyncClient, request: CheckedRequest, rng: random.Random) -> None:
+    async def _send(self, http: httpx2.AsyncClient, request: CheckedRequest | Upsert, rng: random.Random) -> None:
         """Send a request and perhaps cancel it."""
         stats = self.stats
         sending = asyncio.ensure_future(http.post(request.path, json=request.body))
@@ -203,20 +217,11 @@ class LoadClients:
         else:
             stats.record(request, answer, time.monotonic() - start)
 
-    def _write_request(self, rng: random.Random, number: int) -> CheckedRequest:
-        """Upsert one of the client's documents; if cancelled, either text may be stored."""
-        document = {"id": f"{number}-{rng.randrange(OWN_DOCUMENTS)}", "text": rng.choice(self._reference.texts)}
+    def _upsert(self, rng: random.Random, number: int) -> Upsert:
+        document = {"id": f"{number}-{rng.randrange(OWN_DOCUMENTS)}", "text": rng.choice(self._texts)}
         possible = self.stats.documents.setdefault(document["id"], set())
         possible.add(document["text"])
-
-        def error_of(answer: httpx2.Response) -> float:
-            if answer.json()["upserted"] != 1:
-                return math.inf
-            possible.intersection_update({document["text"]})
-            return 0.0
-
-        body = {"documents": [document]}
-        return CheckedRequest("store", f"/collections/{WRITE_COLLECTION}/documents", body, error_of)
+        return Upsert(document, possible)
 
     async def _check_documents(self, http: httpx2.AsyncClient) -> None:
         """Check that each document has the last acknowledged text or a later, cancelled one."""
@@ -227,10 +232,8 @@ class LoadClients:
 
 
 def run(service: Service, load: LoadOptions) -> Report:
-    """Put a running service under load."""
-    reference = ReferenceAnswers.compute(service.url, load.pool, load.seed)
-    before = read_metrics(service.url)
-    clients, start = LoadClients(service.url, reference, load), time.monotonic()
+    clients = LoadClients(service.url, load)
+    before, start = read_metrics(service.url), time.monotonic()
     with monitored(service) as monitor:
         asyncio.run(clients.run())
     wall_s = time.monotonic() - start

@@ -29,7 +29,6 @@ class Misbehavior:
 
 
 def send_pieces(pieces: Iterable[bytes], pause_s: float = 0.0) -> Action:
-    """Send one request in pieces."""
 
     async def act(url: str) -> Counter[int]:
         async with Connection.opened(url) as connection:
@@ -44,7 +43,6 @@ def send_body(body: bytes, path: str = "/similarity") -> Action:
 
 
 def tiny_requests(count: int) -> Action:
-    """Send many small requests over persistent connections."""
     kinds = (get("/live"), post("/similarity", PAIR))
 
     async def client(url: str, number: int) -> list[int]:

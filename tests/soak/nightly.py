@@ -50,7 +50,6 @@ class Outcome:
 
 
 def default_steps() -> list[Step]:
-    """All steps, the shorter ones first."""
     soak = [
         Step(each.name, [sys.executable, "-m", each.module, *map(os.path.expandvars, each.options)])
         for each in run_all.SECTIONS

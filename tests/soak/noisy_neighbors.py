@@ -72,7 +72,6 @@ class Report:
     monitor: ServiceMonitor
 
     def summary(self) -> list[dict[str, object]]:
-        """The figures that are saved, one row per misbehavior."""
         return [
             {
                 "trouble": row.misbehavior.name,
@@ -89,7 +88,6 @@ class Report:
         ]
 
     def faults(self) -> list[str]:
-        """Wrong answers, and connections that were closed."""
         failures = self.monitor.live_failures
         checks = {
             f"only {self.still_open} of {self.idle} idle connections stayed": self.still_open < self.idle,
@@ -102,7 +100,6 @@ class Report:
         return broken(checks)
 
     def exceeded(self) -> list[str]:
-        """The bounds on latency and memory that were exceeded."""
         growth_mb = max(self.monitor.memory_mb) - self.rows[0].memory_mb
         p99_ms = self.monitor.live_percentiles.p99_ms
         checks = {
@@ -130,7 +127,6 @@ class NormalClient:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Send requests while the block runs."""
         stop = threading.Event()
         thread = threading.Thread(target=self._run, args=(stop,))
         thread.start()
@@ -154,7 +150,6 @@ class NormalClient:
 
 
 def run(service: Service, options: NoiseOptions) -> Report:
-    """Run all misbehaviors against a running service."""
     normal_client = NormalClient(service.url)
     with monitored(service) as monitor, normal_client.running():
         rows, still_open = asyncio.run(_run_all(service, options, normal_client))

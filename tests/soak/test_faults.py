@@ -79,7 +79,6 @@ def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str
 
 @contextmanager
 def filled_deployment(group: Group, folder: Path) -> Iterator[FaultHarness]:
-    """A deployment with documents."""
     for command in ("nginx", "redis-server"):
         if shutil.which(command) is None:
             missing(command)

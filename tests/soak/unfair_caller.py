@@ -60,7 +60,6 @@ class SmallRequests:
         return percentiles(self.seconds).p99_ms / 1000
 
     def send(self, http: httpx2.Client) -> None:
-        """Compare two short texts that are not cached."""
         number = random.randrange(10**6)
         body = {"pairs": [{"a": f"Parcel {number} is late.", "b": f"Where is number {number}?"}]}
         start = time.perf_counter()
@@ -81,11 +80,9 @@ class Report:
 
     @property
     def bound_s(self) -> float:
-        """The largest acceptable p99 under load."""
         return self.idle.p99_s + 2 * self.load.longest_batch_s
 
     def summary(self) -> dict[str, object]:
-        """The figures that are saved."""
         return {
             "small_requests": len(self.loaded.seconds),
             "of_them_failed": self.loaded.failed,
@@ -97,7 +94,6 @@ class Report:
         }
 
     def stages(self) -> Rows:
-        """p50 of the small requests, and p99 of them and of each stage, in milliseconds."""
         return [
             {"small_requests": name, "p50": percentiles(requests.seconds).p50_ms, "p99": 1000 * requests.p99_s}
             | {stage: percentiles([each[stage] for each in requests.stages]).p99_ms for stage in STAGES}
@@ -105,7 +101,6 @@ class Report:
         ]
 
     def faults(self) -> list[str]:
-        """The bounds that were exceeded."""
         p99_s, failed = self.loaded.p99_s, self.idle.failed + self.loaded.failed
         return broken(
             {
@@ -117,7 +112,6 @@ class Report:
 
 
 def run(seconds: float) -> Report:
-    """Measure a service of its own."""
     heavy, light = secrets.token_hex(), secrets.token_hex()
     keys = f"{entry_of('heavy', ['read'], heavy)},{entry_of('light', ['read'], light)}"
     spawn = multiprocessing.get_context("spawn")

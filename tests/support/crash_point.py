@@ -31,7 +31,6 @@ class CrashPoint:
         self._lock = threading.RLock()  # truncating files at the end triggers steps, too
 
     def install(self) -> None:
-        """Count the steps of this process from now on."""
         sync = os.fsync
 
         def counted(descriptor: int) -> None:
@@ -62,7 +61,6 @@ class CrashPoint:
 
 
 def run_in_fork(work: Callable[[], None]) -> int:
-    """Run `work` in a forked process and return its exit status."""
     child = os.fork()
     if not child:
         try:

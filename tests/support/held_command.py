@@ -36,7 +36,6 @@ class HeldCommand:
     mark: Path
 
     def release(self) -> None:
-        """Let the command go on."""
         self.mark.unlink()
 
     def interrupt(self, how: signal.Signals) -> str:
@@ -68,7 +67,6 @@ def held(place: str, *arguments: object, calls: int = 1) -> Iterator[HeldCommand
 
 
 def main(place: str, calls: str, mark: str, *arguments: str) -> None:
-    """Run from the command line."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell disables for background processes
     module, _, name = place.partition(":")
     owner: Any = importlib.import_module(module)

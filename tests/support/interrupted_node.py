@@ -17,7 +17,6 @@ class InterruptedNode(LocalNode):
     interruption: Callable[[], object] | None = None
 
     async def read_primary(self, query: Callable[[DocumentStore], Result]) -> Result:
-        """Read, and call back if an interruption is set."""
         found = await super().read_primary(query)
         if self.interruption is not None:
             interrupt, self.interruption = self.interruption, None

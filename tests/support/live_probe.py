@@ -43,7 +43,6 @@ def probe(host: str, port: int, stop: threading.Event) -> list[tuple[float, floa
 
 
 def main() -> None:
-    """Run from the command line."""
     stop = threading.Event()
 
     def await_end() -> None:

@@ -41,7 +41,6 @@ class LoadResult:
 
     @property
     def per_second(self) -> float:
-        """Completed requests per second."""
         return len(self.seconds) / self.wall_s
 
 
@@ -101,7 +100,6 @@ class Connection:
 
 
 def post(path: str, body: Any) -> bytes:
-    """A POST request with a JSON body, as bytes."""
     content = json.dumps(body).encode()
     return post_head(path, len(content)) + content
 
@@ -113,12 +111,10 @@ def post_head(path: str, length: int) -> bytes:
 
 
 def get(path: str) -> bytes:
-    """A GET request, as bytes."""
     return f"GET {path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n".encode()
 
 
 def send_all(url: str, requests: Iterable[bytes]) -> list[bytes]:
-    """Send requests one after the other and return the bodies of the responses."""
 
     async def send() -> list[bytes]:
         async with Connection.opened(url) as connection:

@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from sentence_transformers.base.modules import Dense
 
 from tests.support.small_model import DIM, edit
 
 
 def edit_modules(folder: Path, change: Callable[[list[dict[str, Any]]], object]) -> None:
-    """Change the list of modules in place and renumber it."""
     file = folder / "modules.json"
     modules = json.loads(file.read_text())
     change(modules)
@@ -22,13 +20,14 @@ def edit_modules(folder: Path, change: Callable[[list[dict[str, Any]]], object])
 
 
 def set_pooling(folder: Path, mode: str, dims: int = DIM, **more: object) -> None:
-    """Replace the settings of pooling."""
     file = folder / "1_Pooling" / "config.json"
     file.write_text(json.dumps({"embedding_dimension": dims, "pooling_mode": mode} | more))
 
 
 def save_head(folder: Path, dims_in: int, dims_out: int, *, bias: bool = True) -> None:
     """Save an affine map of token vectors; the same for the same sizes."""
+    from sentence_transformers.base.modules import Dense  # takes seconds
+
     with torch.random.fork_rng():
         torch.manual_seed(1)
         head = Dense(dims_in, dims_out, bias, torch.nn.Identity(), module_input_name="token_embeddings")

@@ -43,14 +43,12 @@ class Block:
 
 
 def blocks(page: Path) -> Iterator[Block]:
-    """All blocks of code of a page."""
     pattern = r"^```(\w*)\n(.*?)^```(?:\n\n```(?:json|text)\n(.*?)^```)?"
     for found in re.findall(pattern, page.read_text("utf-8"), re.MULTILINE | re.DOTALL):
         yield Block(*found)
 
 
 def commands(page: Path) -> Iterator[str]:
-    """All commands of a page, as they stand there."""
     for block in blocks(page):
         if block.language == "console":
             yield from re.findall(r"^\$ (.*)", block.code, re.MULTILINE)

@@ -32,7 +32,6 @@ class PeakMemory:
             self._before = torch.cuda.memory_allocated(device)
 
     def bytes(self) -> int:
-        """Peak so far."""
         peak = _status_bytes("VmHWM") if self._device == "cpu" else torch.cuda.max_memory_allocated(self._device)
         return peak - self._before
 
@@ -48,7 +47,6 @@ def run_in_subprocess(work: Callable[[], T]) -> T:
 
 
 def free_bytes(device: str) -> int:
-    """Memory that is free for use."""
     if device == "cpu":
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return int(torch.cuda.mem_get_info(device)[0])

@@ -12,7 +12,6 @@ Row = TypeVar("Row")
 
 
 def bm25_scores(texts: Mapping[Row, str], query: str) -> dict[Row, float]:
-    """The score of every text of a collection."""
     rows = {row: [term.text for term in document_terms(text)] for row, text in texts.items()}
     mean = sum(len(terms) for terms in rows.values()) / max(len(rows), 1)
     scores = dict.fromkeys(rows, 0.0)

@@ -29,7 +29,6 @@ class RandomEncoder:
         self._ignored_word = ignored_word
 
     def tokenize(self, texts: Sequence[str], role: Role, truncate: Truncate) -> list[TokenizedText]:
-        """Split texts at white space. Raises BadTexts for texts without tokens."""
         del role, truncate
         faults = [
             TextProblem(i, "empty_text", "no token is left")
@@ -41,11 +40,9 @@ class RandomEncoder:
         return [self._tokenized(text) for text in texts]
 
     def encode(self, tokenized: Sequence[TokenizedText], want: Want) -> list[TokenEmbeddings]:
-        """Encode each text as the vectors of its words."""
         return [self._embedded(each).finalized(want, normalize=False) for each in tokenized]
 
     def vector(self, text: str) -> Floats:
-        """The (d,) unit-length pooled vector of a text."""
         return unit_rows(self._embedded(self._tokenized(text)).pooled()).astype(np.float32)
 
     def _tokenized(self, text: str) -> TokenizedText:

@@ -15,7 +15,6 @@ BUSY = "ray::_in_worker"  # how Ray names a process while it runs a task of serv
 
 
 def busy_workers(ancestor: int) -> list[int]:
-    """Processes below `ancestor` that run a task now."""
     return [pid for pid in process_tree(ancestor) if _is_busy(pid)]
 
 

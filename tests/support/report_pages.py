@@ -49,7 +49,6 @@ def run_benchmark(section: Section) -> Results:
 
 
 def write_section(page: Path, section: Section, results: Results, pictures: Sequence[Path] = ()) -> None:
-    """Replace a section of a page by the given results."""
     text = "\n".join(_lines(section, results, [picture.relative_to(page.parent) for picture in pictures]))
     pattern = rf"<!-- {section.name} -->.*<!-- /{section.name} -->"
     content, count = re.subn(pattern, lambda _: text, page.read_text("utf-8"), flags=re.DOTALL)

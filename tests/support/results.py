@@ -39,7 +39,6 @@ def save_results(name: str, figures: Any, folder: Path = RESULTS) -> None:
 
 
 def load_results(name: str, folder: Path = RESULTS) -> Results:
-    """Read the figures of the last run of benchmark `name`."""
     return Results(**json.loads((folder / f"{name}.json").read_text("utf-8")))
 
 

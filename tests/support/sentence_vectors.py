@@ -58,7 +58,6 @@ def sentence_vectors(count: int) -> Floats:
 
 
 def sentences(count: int) -> list[str]:
-    """The distinct sentences that `sentence_vectors` encodes."""
     data = os.environ.get("SEMBLANCE_DATA")
     if not data:
         raise RuntimeError("set SEMBLANCE_DATA to the folder that holds text/*.jsonl")

@@ -51,12 +51,10 @@ class ServiceMonitor:
 
     @property
     def live_percentiles(self) -> Percentiles:
-        """Latency of all requests for /live."""
         return percentiles([seconds for _, seconds, _ in self.live])
 
     @property
     def live_failures(self) -> int:
-        """Number of requests for /live without an answer of 200."""
         return sum(status != 200 for _, _, status in self.live)
 
     @property
@@ -85,7 +83,6 @@ class ServiceMonitor:
 
 @contextmanager
 def monitored(service: Service) -> Iterator[ServiceMonitor]:
-    """Monitor a service while the block runs."""
     monitor, pid = ServiceMonitor(), service.process.pid
 
     def sample() -> None:
@@ -105,7 +102,6 @@ def monitored(service: Service) -> Iterator[ServiceMonitor]:
 
 @contextmanager
 def sampling(sample: Callable[[], None]) -> Iterator[None]:
-    """Call `sample` every second while the block runs."""
     stop = threading.Event()
 
     def run() -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from transformers import AutoConfig, AutoModel
 
 from semblance.models.adaptation.affine_map import AffineMap
 from semblance.models.embeddings import Floats
@@ -30,6 +29,8 @@ def edit(file: Path, **changes: object) -> None:
 
 def draw_weights(folder: Path) -> None:
     """Write random weights for the config.json of a folder; the same on every call."""
+    from transformers import AutoConfig, AutoModel  # takes seconds
+
     with torch.random.fork_rng():
         torch.manual_seed(0)
         network = AutoModel.from_config(AutoConfig.from_pretrained(folder, local_files_only=True))  # type: ignore[no-untyped-call]
@@ -52,7 +53,6 @@ def random_vectors(count: int, dim: int = WORD_DIM) -> Floats:
 
 
 def write_glove(file: Path, words: Sequence[str], vectors: Floats | None = None) -> Path:
-    """Write vectors as a GloVe text file."""
     vectors = random_vectors(len(words)) if vectors is None else vectors
     lines = [f"{word} {' '.join(map(str, row.tolist()))}" for word, row in zip(words, vectors, strict=True)]
     file.write_text("\n".join(lines) + "\n", "utf-8")
@@ -60,10 +60,8 @@ def write_glove(file: Path, words: Sequence[str], vectors: Floats | None = None)
 
 
 def load(source: object) -> Encoder:
-    """Load the model of a source, in float32 on the CPU."""
     return read_source(str(source)).load("m", Compute())
 
 
 def save_map(affine_map: AffineMap, file: Path, source: str) -> None:
-    """Save a projection for the model of a source."""
     AffineMap(affine_map.mean, affine_map.matrix, {"space": read_source(source).space}).save(file)

@@ -19,7 +19,6 @@ class StoredIndex(CollectionIndex):
         self._stored: dict[str, Floats] = {}
 
     def apply(self, changes: Sequence[VectorChange]) -> None:
-        """Store the vectors of changes, then apply them."""
         for change in changes:
             if change.vectors is None:
                 self._stored.pop(change.id, None)
@@ -28,5 +27,4 @@ class StoredIndex(CollectionIndex):
         super().apply(changes)
 
     def stored_vectors(self, ids: Sequence[str]) -> Mapping[str, Floats]:
-        """The stored vectors of some documents."""
         return {doc_id: self._stored[doc_id] for doc_id in ids if doc_id in self._stored}

@@ -15,10 +15,8 @@ def write(file: Path, *lines: str) -> Path:
 
 
 def write_table(file: Path, rows: Iterable[Sequence[object]]) -> Path:
-    """Write tab-separated rows."""
     return write(file, *("\t".join(map(str, row)) for row in rows))
 
 
 def write_json(file: Path, *rows: object) -> Path:
-    """Write one JSON value a line."""
     return write(file, *map(json.dumps, rows))

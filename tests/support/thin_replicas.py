@@ -75,7 +75,6 @@ async def search(
     at: Version | None = None,
     passages: int = 1,
 ) -> list[Hit]:
-    """Hits of a query in the collection `c`."""
     _, index = await one.current("c", at)
     _, [hits] = await one.search(lambda _: index.search(query[None], k, where, passages))
     return hits
@@ -109,7 +108,6 @@ async def eventually_holds(look: Callable[[], bool | Awaitable[bool]]) -> None:
 
 @contextmanager
 def server_index(milvus: str) -> Iterator[MilvusIndex]:
-    """The server of the index, without a replica."""
     index = MilvusIndex(MilvusAddress.parse(milvus), NEVER_S)
     try:
         yield index
@@ -127,6 +125,5 @@ def short_calls(index: RemoteIndex) -> Iterator[None]:
 
 
 def passages_in(milvus: str, store: DocumentStore) -> int:
-    """Number of passages of the collection `c` on the server."""
     with server_index(milvus) as index:
         return index.count(RemoteCollection.of(store.collection("c")))

@@ -24,5 +24,4 @@ def bits(entry: TokenEmbeddings) -> tuple[object, ...]:
 def one_passage(
     vector: Floats, *, truncated: bool = False, codes: bytes | None = None, code_error: float = 0.0
 ) -> DocumentEmbedding:
-    """Embedding of a document of one passage."""
     return DocumentEmbedding(vector[None], truncated, None, None if codes is None else [codes], code_error)

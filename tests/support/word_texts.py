@@ -12,7 +12,6 @@ from tests.support.plain_measures import plain_cosine
 
 
 def plain_words(a: TokenEmbeddings) -> list[Doubles]:
-    """The mean vector of each word."""
     assert a.text is not None
     numbers = [int(number) for number in a.text.words]
     return [
@@ -27,7 +26,6 @@ def plain_word_cosines(a: TokenEmbeddings, b: TokenEmbeddings) -> Doubles:
 
 
 def words(text: str, vectors: list[list[float]]) -> TokenEmbeddings:
-    """A text with one token a word."""
     ends = np.cumsum([len(word) + 1 for word in text.split()]) - 1
     spans = np.stack([ends - [len(word) for word in text.split()], ends], axis=1).astype(np.int32)
     numbers = np.arange(len(vectors), dtype=np.int32)

@@ -49,7 +49,6 @@ SECRET_DIGEST = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25
 
 @pytest.fixture(scope="session")
 def guarded() -> Iterator[str]:
-    """URL of a service that asks for the key `secret`."""
     with running_service(sample="1", api_keys=f"reader:read:{SECRET_DIGEST}") as address:
         yield address
 

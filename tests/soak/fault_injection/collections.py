@@ -21,7 +21,6 @@ from tests.support.waiting import CEILING_S, until
 
 
 def recreate_collection(context: FaultContext) -> None:
-    """Delete the collection and create it again at once."""
     with context.traffic.without_writers(), _http(context) as http:
         model = _collection(context, http)["model"]
         _json(http.delete(f"/collections/{context.target.collection}"))
@@ -31,7 +30,6 @@ def recreate_collection(context: FaultContext) -> None:
 
 
 def restore_backup(context: FaultContext) -> None:
-    """Make a backup, write more, and restore the backup."""
     with tempfile.TemporaryDirectory() as folder:
         backup = str(Path(folder) / "backup")
         with context.traffic.without_writers():
@@ -89,7 +87,6 @@ def _json(answer: httpx2.Response) -> Any:
 
 
 def _run(context: FaultContext, *command: str) -> None:
-    """Run a `semblance` command to its end. Raises Violation if it fails."""
     process = _start(context, *command)
     output, _ = process.communicate(timeout=CEILING_S)
     if process.returncode:

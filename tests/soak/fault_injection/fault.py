@@ -47,7 +47,6 @@ class FaultContext:
         return lambda: log.total(READS) < reads or time.monotonic() < end
 
     def wait(self) -> None:
-        """Wait for the duration of the fault."""
         lasting = self.lasting()
         until(lambda: not lasting(), f"{READS_DURING} reads during the fault")
 
@@ -57,7 +56,6 @@ Act: TypeAlias = Callable[[Deployment], object]
 
 
 def together(*injections: Inject) -> Inject:
-    """All of these faults at once."""
 
     def inject(context: FaultContext) -> None:
         with ThreadPoolExecutor(len(injections)) as pool:

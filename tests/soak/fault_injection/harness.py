@@ -38,7 +38,6 @@ class FaultOutcome:
 
     @property
     def violations(self) -> list[str]:
-        """Broken guarantees."""
         return [
             *self._unexpected("reads", READS, self.fault.readers_may_see),
             *self._unexpected("writes", WRITES, self.fault.writers_may_see),
@@ -63,7 +62,6 @@ class FaultOutcome:
                 yield f"{count} {what} failed: {kind}: {reason}"
 
     def row(self) -> dict[str, Any]:
-        """The figures that are saved, as one row of a table."""
         return {
             "fault": self.fault.name,
             "seconds": round(self.seconds, 1),
@@ -124,6 +122,5 @@ class FaultHarness:
         return FaultOutcome(fault, duration_s, log, checks.findings)
 
     def _await_requests(self, log: RequestLog) -> None:
-        """Wait until reads are answered, and writes acknowledged, after a fault."""
         reads, acknowledged = log.total(READS) + READS_AFTER, log.succeeded(WRITES) + ACKNOWLEDGED_AFTER
         until(lambda: log.total(READS) >= reads and log.succeeded(WRITES) >= acknowledged, "requests after the fault")

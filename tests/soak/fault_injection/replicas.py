@@ -71,7 +71,6 @@ def fill_disk(context: FaultContext) -> None:
 
 
 def corrupt_snapshot(context: FaultContext) -> None:
-    """Damage the snapshot of a replica while it is down."""
     replica = context.some_replica()
     replica.stop()
     files = [*(replica.log.parent / "indexes").rglob("index-*"), *(replica.log.parent / "indexes").rglob("rows-*")]
@@ -96,7 +95,6 @@ def damage_copy(context: FaultContext) -> None:
 
 
 def damage_copy_at_rest(context: FaultContext) -> None:
-    """Overwrite a part of the copy of a replica that is down."""
     replica = context.some_replica()
     replica.stop()
     overwrite_leaf_pages(replica.log.parent / "copy.sqlite", DAMAGED_PAGES, context.rng)

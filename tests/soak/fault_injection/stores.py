@@ -100,7 +100,6 @@ def _states(context: FaultContext) -> list[tuple[int, str]]:
 
 
 def _refused(context: FaultContext) -> int:
-    """Number of writes refused because of a full disk."""
     failures = context.target.log.failures(WRITES)
     return sum(failures[reason] for reason in FULL_DISK)
 
@@ -133,7 +132,6 @@ def recover_database(context: FaultContext) -> None:
 
 
 def _write_until_past(context: FaultContext, lost: str) -> str:
-    """Write a document until its version has a higher number than the lost one."""
     address = f"{context.deployment.url}/collections/{context.target.collection}/documents"
     body = {"documents": [{"id": DOCUMENT, "text": WRITTEN.text}]}
     version = ""
@@ -153,7 +151,6 @@ def _search(context: FaultContext, replica: Service, min_version: str) -> int:
 
 
 def restore_earlier_milvus(context: FaultContext) -> None:
-    """Set Milvus back to what it held when the fault began."""
     milvus = context.deployment.milvus
     milvus.kill()
     saved = milvus.save_state()
@@ -165,7 +162,6 @@ def restore_earlier_milvus(context: FaultContext) -> None:
 
 
 def empty_milvus(context: FaultContext) -> None:
-    """Replace Milvus by an empty one."""
     context.deployment.milvus.kill()
     context.deployment.milvus.lose_state()
     await_degraded(context)

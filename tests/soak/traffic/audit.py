@@ -71,7 +71,6 @@ class Audit:
         return query, successful("POST", f"{replica.url}/search", json=body)
 
     def _list(self, replica: Service, version: str) -> dict[str, Stored]:
-        """All documents of a replica once it has reached the version."""
         self._search_all(replica, version)
         listed = successful("GET", f"{replica.url}{self._path}", params={"limit": ALL})
         return stored_documents(listed["documents"])

@@ -55,7 +55,6 @@ class Oracle:
         return [*self._encoders]
 
     def error_of(self, space: str, query: str, text: str, score: float) -> float:
-        """Absolute error of a score."""
         return abs(score - float(self._direction(space, query) @ self._direction(space, text)))
 
     def _encode(self, space: str, text: str) -> Doubles:
@@ -95,7 +94,6 @@ class Checks:
             answers.clear()
 
     def fault(self, kind: Kind, what: str) -> None:
-        """Count a fault, and keep the first ones as examples."""
         self.findings.faults[kind] += 1
         if len(self.findings.examples) < MAX_EXAMPLES:
             self.findings.examples.append(what)
@@ -120,13 +118,11 @@ class Checks:
             self._check_complete(answer, hit_ids)
 
     def _allowed(self, doc_id: str, answer: SearchAnswer) -> set[str | None]:
-        """The texts that a hit may have."""
         if self._thin:
             return texts_of(self._ledger.may_hold_since(doc_id, parse_version(answer.known or answer.version)))
         return texts_of(self._ledger.may_hold(doc_id, parse_version(answer.version)))
 
     def _check_complete(self, answer: SearchAnswer, hit_ids: set[str]) -> None:
-        """A search for everything lacks only documents rewritten since its version."""
         version = parse_version(answer.version)
         for doc_id in self._ledger.ids_of(version.epoch):
             if doc_id not in hit_ids and not self._ledger.rewritten_after(doc_id, version):

@@ -35,7 +35,6 @@ def parse_version(version: str) -> Version:
 
 
 def stored_documents(listed: Iterable[Any]) -> dict[str, Stored]:
-    """Documents of an answer, by id."""
     return {each["id"]: Stored(each["text"], each["metadata"].get("number")) for each in listed}
 
 
@@ -63,7 +62,6 @@ class Ledger:
         self._epochs: dict[str, dict[str, list[_Since]]] = {}
 
     def begin(self, version: str, states: Mapping[str, State]) -> None:
-        """Begin an epoch of the collection with these states."""
         first = parse_version(version)
         self.epoch, self.latest = first.epoch, version
         self._open.clear()
@@ -72,12 +70,10 @@ class Ledger:
         }
 
     def attempt(self, change: Mapping[str, State]) -> None:
-        """Record that a write is being sent."""
         for doc_id, state in change.items():
             self._open.setdefault(doc_id, []).append(state)
 
     def acknowledge(self, change: Mapping[str, State], version: str) -> None:
-        """Record that a write was acknowledged with this version."""
         epoch, number = parse_version(version)
         for doc_id, state in change.items():
             self._history(epoch, doc_id).append(_Since(number, frozenset({state})))
@@ -101,7 +97,6 @@ class Ledger:
         return [*self._epochs[epoch]]
 
     def now(self, doc_id: str) -> State:
-        """The last acknowledged state of a document."""
         [state] = self._history(self.epoch, doc_id)[-1].states
         return state
 
@@ -132,7 +127,6 @@ class Ledger:
         return {*self._open.get(doc_id, []), *(state for states in histories for state in states)}
 
     def contents(self) -> dict[str, State]:
-        """Current state of all documents; none may be open."""
         return {doc_id: self.now(doc_id) for doc_id in self.ids_of(self.epoch)}
 
     def settle(self, stored: Mapping[str, Stored], version: str) -> int:

@@ -61,7 +61,6 @@ class Reader:
         }
 
     def run(self, weights: Mapping[str, int]) -> None:
-        """Send requests of these kinds."""
         with new_client(self._target.url) as http:
             while not self._stop.wait(PAUSE_S):
                 [kind] = self._rng.choices([*weights], [*weights.values()])
@@ -170,6 +169,5 @@ def _sums(hit: Any) -> Iterator[tuple[float, list[float]]]:
 def search_answer(
     query: str, body: Any, *, complete: bool, after: str | None = None, known: str | None = None
 ) -> SearchAnswer:
-    """The checked parts of an answer to /search."""
     hits = [(hit["id"], hit["text"], hit["score"]) for hit in hits_of(body)]
     return SearchAnswer(query, body["version"], body["space"], hits, complete, after, known)

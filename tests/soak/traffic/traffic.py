@@ -53,7 +53,6 @@ class Traffic:
 
     @contextmanager
     def without_writers(self) -> Iterator[None]:
-        """Stop the writers while the block runs."""
         self._stop_writers()
         yield
         self._start_writers()

@@ -51,13 +51,11 @@ class Writer:
         return False
 
     def _change(self, kind: str, now: dict[str, Stored]) -> dict[str, State]:
-        """The states of documents after a write of this kind."""
         if kind == "metadata":
             return {doc_id: state._replace(number=self._rng.randrange(100)) for doc_id, state in now.items()}
         return dict.fromkeys(now) if kind in ("delete", "delete many") else self._new_texts([*now])
 
     def _new_texts(self, ids: Sequence[str]) -> dict[str, State]:
-        """A unique text for each document."""
         return {doc_id: Stored(f"{self._target.text(self._rng)} {self._rng.getrandbits(48):x}") for doc_id in ids}
 
     def _send(self, kind: str, http: httpx2.Client, change: dict[str, State]) -> bool:

@@ -118,20 +118,17 @@ class Deployment:
         self.clock.write_text(f"{seconds:+d}\n")
 
     def restart_stopped(self) -> None:
-        """Start replicas that are not running, and wait until all are healthy."""
         for replica in self.replicas:
             if replica.pid is None:
                 replica.start()
         self.await_health()
 
     def await_health(self) -> None:
-        """Wait until every replica reports `ready`."""
         for replica in self.replicas:
             until(partial(is_ready, replica), f"health of {replica.url}, whose log is {replica.log}")
 
 
 def is_ready(replica: Service) -> bool:
-    """Whether a replica reports that it lacks nothing."""
     return readiness(replica)[1] == "ready"
 
 

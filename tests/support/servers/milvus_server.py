@@ -28,23 +28,19 @@ class MilvusServer(ServerProcess):
         super().__init__(command, lambda: accepts_connections(self.port), folder)
 
     def save_state(self) -> Path:
-        """Copy the data of the stopped server to a new folder."""
         saved = self._folder / "saved"
         shutil.rmtree(saved, ignore_errors=True)
         shutil.copytree(self._data, saved)
         return saved
 
     def recover_state(self, saved: Path) -> None:
-        """Replace the data of the stopped server by a saved copy; what was written since is lost."""
         shutil.rmtree(self._data)
         shutil.copytree(saved, self._data)
 
     def lose_state(self) -> None:
-        """Delete the data of the stopped server."""
         shutil.rmtree(self._data)
 
 
 def milvus_elsewhere() -> str | None:
-    """URL of a server elsewhere, to run the tests against."""
     address = os.environ.get(ELSEWHERE)
     return address and f"milvus://{address}"

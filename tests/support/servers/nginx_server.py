@@ -49,11 +49,9 @@ class NginxServer(ServerProcess):
 
     @property
     def all_output(self) -> bytes:
-        """Everything that nginx wrote, to files and as messages."""
         return b"\n".join(path.read_bytes() for path in self._folder.rglob("*") if path.is_file())
 
     def remove(self) -> None:
-        """Kill nginx and remove its folder."""
         self.kill()
         shutil.rmtree(self._folder)
 

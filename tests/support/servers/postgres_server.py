@@ -78,7 +78,6 @@ class PostgresServer(ServerProcess):
             connection.execute(sql.SQL("VACUUM (FULL) {}").format(sql.Identifier(table)))
 
     def open_writes(self) -> int:
-        """Number of open transactions of the service that have written."""
         with self._superuser() as connection:
             query = "SELECT count(*) FROM pg_stat_activity WHERE usename = %s AND backend_xid IS NOT NULL"
             row = connection.execute(query, [NAME]).fetchone()
@@ -104,7 +103,6 @@ class PostgresServer(ServerProcess):
         super().stop(how)
 
     def remove(self) -> None:
-        """Kill the server and remove its data."""
         self.kill()
         if self.disk is not None:
             self.disk.unmount()
@@ -112,7 +110,6 @@ class PostgresServer(ServerProcess):
 
     @property
     def _stored(self) -> list[Path]:
-        """The folders with all data."""
         return [self._folder / "data", *([] if self.disk is None else [self.disk.folder / TABLES])]
 
     def _initialize(self, data: Path) -> None:

@@ -36,7 +36,6 @@ class Relay:
         self._listens = threading.Event()
 
     def start(self) -> None:
-        """Listen."""
         self._thread.start()
         assert self._listens.wait(START_S)
 

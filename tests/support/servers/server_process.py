@@ -63,12 +63,10 @@ class ServerProcess:
             time.sleep(PAUSE_S)  # between two looks
 
     def kill(self) -> None:
-        """Kill the process and its children."""
         self.signal(signal.SIGKILL)
         self._wait()
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
-        """Ask the process to end, and wait for it."""
         if self._process is not None:
             self._process.send_signal(how)
         self._wait()
@@ -78,7 +76,6 @@ class ServerProcess:
         self.signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Resume the server after `pause`."""
         self.signal(signal.SIGCONT)
 
     def signal(self, number: signal.Signals) -> None:
@@ -95,7 +92,6 @@ class ServerProcess:
 
 
 def accepts_connections(port: int) -> bool:
-    """Whether a server listens on a port of loopback."""
     try:
         socket.create_connection(("127.0.0.1", port), timeout=1).close()
     except OSError:

@@ -31,7 +31,6 @@ class SmallDisk:
 
     @contextmanager
     def full(self) -> Iterator[None]:
-        """Leave no byte for the time of the block."""
         filler = self.folder / "filler"
         try:
             with filler.open("wb", buffering=0) as stream, suppress(OSError):
