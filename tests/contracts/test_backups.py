@@ -133,10 +133,7 @@ def test_a_restore_brings_back_the_saved_state(
 
     @settings(deadline=None, max_examples=5, suppress_health_check=SHARED_FIXTURE)
     @given(
-        steps=STEPS,
-        later=STEPS,
-        odd=st.dictionaries(ODD, st.tuples(ODD, METADATA), max_size=3),
-        page=st.integers(1, 9),
+        steps=STEPS, later=STEPS, odd=st.dictionaries(ODD, st.tuples(ODD, METADATA), max_size=3), page=st.integers(1, 9)
     )
     def law(steps: list[Step], later: list[Step], odd: Mapping[str, tuple[str, Any]], page: int) -> None:
         writer = written(store, steps)

@@ -10,12 +10,7 @@ from tests.support.project import PROJECT
 CLOCK = re.compile(r"\b(?:sleep|monotonic|monotonic_ns|perf_counter|process_time|thread_time)\(|\btime\.time\(")
 REQUEST = re.compile(r"\bhttpx2\.(?:get|post|put|patch|delete|head|request|stream)\(")
 HERE = Path(__file__)
-MEASURING = (
-    "soak",
-    "load_generator",
-    "live_probe",
-    "defects/run",
-)  # programs that measure, not tests
+MEASURING = ("soak", "load_generator", "live_probe", "defects/run")  # programs that measure, not tests
 FILES = [
     file
     for file in sorted((PROJECT / "tests").rglob("*.py"))

@@ -17,13 +17,7 @@ from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.schema import collections, commits, documents, token_codes, vectors
 from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.errors import NoReembedding, ReembeddingDiffers, ReembeddingUnfinished
-from semblance.service.ports.documents import (
-    CollectionSettings,
-    Document,
-    DocumentEmbedding,
-    Reembedding,
-    Write,
-)
+from semblance.service.ports.documents import CollectionSettings, Document, DocumentEmbedding, Reembedding, Write
 from semblance.service.replication.copier import Copier, DirectWriter
 
 DIM = 4

@@ -49,11 +49,7 @@ class Ask(NamedTuple):
 
 @pytest.mark.parametrize("engine", catalogue.names(ENGINES))
 @settings(max_examples=20)
-@given(
-    steps=STEPS,
-    ask=st.builds(Ask, TEXT, st.integers(1, 6), st.booleans(), st.booleans()),
-    seed=st.integers(0, 99),
-)
+@given(steps=STEPS, ask=st.builds(Ask, TEXT, st.integers(1, 6), st.booleans(), st.booleans()), seed=st.integers(0, 99))
 def test_candidates_are_those_of_both_lists(engine: str, steps: Sequence[Step], ask: Ask, seed: int) -> None:
     rng = np.random.default_rng(seed)
     index = StoredIndex(engine, DIM)

@@ -12,7 +12,7 @@ import pytest
 from semblance.models.embeddings import Floats, unit_rows
 from semblance.service.errors import NotWithRemoteIndex
 from semblance.service.filters import parse_filter
-from semblance.service.ports.documents import DocumentStore, Version
+from semblance.service.ports.documents import Version
 from semblance.service.ports.indexes import DocumentSelection, Hit, HybridQuery
 from semblance.service.replication.thin.thin_replica import ThinReplica
 from tests.contracts.test_indexes import FILTERS
@@ -61,23 +61,14 @@ async def test_results_equal_those_of_an_exhaustive_search(database: PostgresSer
     async with thin_replica(database.url, milvus) as one:
         for most in (3, 1):  # passages of a document
             await one.write("c", lambda store: store.create("c", SETTINGS.cut_as(None)))
-            for number in range(DOCUMENTS):
-                write = upsert(f'd"{number}\\', vectors(rng, most), metadata(choices))
-                version = await one.write("c", write)
-            await agrees(one, queries, version)
-            for number in range(0, DOCUMENTS, 3):
-                version = await one.write("c", upsert(f'd"{number}\\', vectors(rng, most), metadata(choices)))
+            for number in (*range(DOCUMENTS), *range(0, DOCUMENTS, 3)):
+                await one.write("c", upsert(f'd"{number}\\', vectors(rng, most), metadata(choices)))
             for number in range(1, DOCUMENTS, 7):
-                version = await one.write("c", delete(f'd"{number}\\'))
+                version = await one.write("c", lambda store: store.delete("c", f'd"{number}\\'))  # noqa: B023 - at once
             assert any(await agrees(one, queries, version))
             store = await one.read(lambda store: store)
-            size = store.sizes(["c"])[0][1]
-            assert passages_in(milvus, store) == size.passages, "no passage of a former version is left"
+            assert passages_in(milvus, store) == store.sizes(["c"])[0][1].passages, "none of a former version is left"
             await one.drop("c")
-
-
-def delete(doc_id: str) -> Callable[[DocumentStore], Version]:
-    return lambda store: store.delete("c", doc_id)
 
 
 async def test_hits_have_their_best_passages(database: PostgresServer, milvus: str) -> None:

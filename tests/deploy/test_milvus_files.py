@@ -21,10 +21,6 @@ def manifest(kind: str, name: str = "semblance") -> Any:
     return [each for each in manifests() if (each["kind"], each["metadata"]["name"]) == (kind, name)][-1]
 
 
-def parsed(query: str) -> Any:
-    return promql_parser.parse(query)
-
-
 def pod(kind: str) -> Any:
     return manifest(kind)["spec"]["template"]["spec"]
 
@@ -51,12 +47,12 @@ def test_the_autoscaler_counts_queued_tokens_of_thin_replicas() -> None:
     [metric] = [each["pods"]["metric"]["name"] for each in autoscaler["metrics"]]
     assert f"# TYPE {metric} gauge" in Metrics().exposition().decode()
     [rule] = yaml.safe_load((DEPLOY / "prometheus" / "adapter.yml").read_text())["rules"]["custom"]
-    assert parsed(rule["seriesQuery"]).name == metric
+    assert promql_parser.parse(rule["seriesQuery"]).name == metric
     inserted = {"Series": metric, "LabelMatchers": 'namespace="semblance",pod=~"a|b"', "GroupBy": "pod"}
     query = rule["metricsQuery"]
     for name, value in inserted.items():
         query = query.replace(f"<<.{name}>>", value)
-    [selected] = parsed(query).expr.args
+    [selected] = promql_parser.parse(query).expr.args
     assert selected.vector_selector.name == metric
     most_connections = autoscaler["maxReplicas"] * Settings.model_fields["database_connections"].default
     assert most_connections <= POSTGRESQL_CONNECTIONS

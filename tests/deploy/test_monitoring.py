@@ -18,25 +18,13 @@ from tests.deploy.deployment import DEPLOY
 
 PROMETHEUS = DEPLOY / "prometheus"
 DASHBOARDS = sorted((DEPLOY / "grafana" / "dashboards").glob("*.json"))
-ROUTES = (
-    "/similarity",
-    "/search",
-    "/explain",
-    "/explain/difference",
-    "/rerank",
-    "/v1/rerank",
-    "/v2/rerank",
-    "/v1/embeddings",
-    "/ready",
-    "/live",
-    "/metrics",
-)
+ROUTES = [f"/{each}" for each in ("similarity", "search", "explain", "explain/difference", "ready", "live", "metrics")]
+ROUTES += [f"/{each}" for each in ("rerank", "v1/rerank", "v2/rerank", "v1/embeddings")]
 
 
 def alerts() -> list[Any]:
-    return [
-        rule for group in yaml.safe_load((PROMETHEUS / "alerts.yml").read_text())["groups"] for rule in group["rules"]
-    ]
+    groups = yaml.safe_load((PROMETHEUS / "alerts.yml").read_text())["groups"]
+    return [rule for group in groups for rule in group["rules"]]
 
 
 def panels() -> list[Any]:
@@ -114,13 +102,8 @@ def test_every_alert_has_a_severity_and_a_summary() -> None:
 
 def test_prometheus_scrapes_each_replica_of_compose() -> None:
     configuration = yaml.safe_load((PROMETHEUS / "prometheus.yml").read_text())
-    targets = [
-        target
-        for each in configuration["scrape_configs"]
-        for config in each["static_configs"]
-        for target in config["targets"]
-    ]
-    assert targets == ["api-1:8000", "api-2:8000"]
+    [[configured]] = [each["static_configs"] for each in configuration["scrape_configs"]]
+    assert configured["targets"] == ["api-1:8000", "api-2:8000"]
     assert all((PROMETHEUS / name).exists() for name in configuration["rule_files"])
 
 

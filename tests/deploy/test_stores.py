@@ -67,10 +67,7 @@ def test_the_role_may_create_the_tables_of_the_service(database: str) -> None:
 
 @pytest.mark.parametrize("statement", FORBIDDEN)
 def test_the_role_may_do_nothing_else(database: str, statement: str) -> None:
-    with (
-        psycopg.connect(database, autocommit=True) as connection,
-        pytest.raises(psycopg.errors.InsufficientPrivilege),
-    ):
+    with psycopg.connect(database, autocommit=True) as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
         connection.execute(statement.encode())
 
 
@@ -116,15 +113,7 @@ async def test_the_cache_works_with_the_redis_user(redis: int) -> None:
 
 async def test_redis_refuses_other_commands_and_other_users(redis: int) -> None:
     async with Redis(port=redis, username="semblance", password="secret") as client:
-        for command in (
-            "KEYS *",
-            "FLUSHALL",
-            "CONFIG GET *",
-            "GET other",
-            "SET other x",
-            "EVAL return 0",
-            "ACL LIST",
-        ):
+        for command in ("KEYS *", "FLUSHALL", "CONFIG GET *", "GET other", "SET other x", "EVAL return 0", "ACL LIST"):
             with pytest.raises(NoPermissionError):
                 await client.execute_command(*command.split())
     async with Redis(port=redis) as client:

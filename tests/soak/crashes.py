@@ -39,7 +39,7 @@ from tests.support.waiting import CEILING_S, until
 from tests.support.wide_console import wide_console
 
 COLLECTION = "crashes"
-IDS_PER_WRITER = 80
+IDS_PER_WRITER = 50
 READ = {"search forms": 5, "duplicates": 1}  # kinds of reads, with their weights
 MOST_WRITES, READS_EACH = 60, 3  # acknowledged, and answered, before each kill
 JITTER_S = 0.05  # until the kill: it may meet any step of a request
@@ -103,7 +103,7 @@ def _work_and_kill(service: Service, ledger: Ledger, report: CrashReport, rng: r
     """Run writers and readers for a random number of writes, then kill the service."""
     target, writes = Target(service.url, COLLECTION, ledger, text=sentences), rng.randint(1, MOST_WRITES)
     log = target.log
-    with Traffic(target, rng.getrandbits(32), READ, IDS_PER_WRITER):
+    with Traffic(target, rng.getrandbits(32), READ, readers=1, ids=IDS_PER_WRITER):
         until(
             lambda: _faults(log) or (log.succeeded(WRITES) >= writes and log.succeeded(READS) >= READS_EACH),
             f"{writes} writes and {READS_EACH} reads",

@@ -89,36 +89,31 @@ def _recent_mb(samples: Sequence[tuple[float, float]]) -> float:
 
 
 def report(outcomes: Sequence[FaultOutcome]) -> list[dict[str, Any]]:
-    rows: dict[str, dict[str, Any]] = {}
-    for outcome in outcomes:
-        for name in (outcome.fault.name, "all together"):
-            rows[name] = _combined(rows.get(name, {"fault": name, "times": 0}), outcome.row())
-    return [*(row for name, row in rows.items() if name != "all together"), rows["all together"]]
+    """A row per fault, summed over its repetitions, and a row for all."""
+    names = [*dict.fromkeys(each.fault.name for each in outcomes)]
+    groups = {name: [each.row() for each in outcomes if each.fault.name == name] for name in names}
+    groups["all together"] = [each.row() for each in outcomes]
+    return [{"fault": name, "times": len(rows)} | _combined(rows) for name, rows in groups.items()]
 
 
-def _combined(row: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """Add counts, and take the maximum of `slowest` columns."""
-    combined = {"fault": row["fault"], "times": row["times"] + 1}
-    for name, value in new.items():
-        if name.startswith("slowest"):
-            combined[name] = max(row.get(name, value), value)
-        elif name != "fault":
-            combined[name] = row.get(name, 0) + value
-    return combined
+def _combined(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        column: (max if column.startswith("slowest") else sum)(row[column] for row in rows)
+        for column in rows[0]
+        if column != "fault"
+    }
 
 
 def by_kind(outcomes: Sequence[FaultOutcome]) -> list[dict[str, Any]]:
+    """A row per kind of request, with the reasons of failures."""
     sent: Counter[str] = sum((outcome.log.sent for outcome in outcomes), Counter())
     failed: Counter[tuple[str, str]] = sum((outcome.log.failed for outcome in outcomes), Counter())
-    return [
-        {
-            "request": kind,
-            "sent": count,
-            "answered": count - sum(n for (each, _), n in failed.items() if each == kind),
-            "failed": ", ".join(f"{n} x {why}" for (each, why), n in sorted(failed.items()) if each == kind),
-        }
-        for kind, count in sent.items()
-    ]
+    rows = []
+    for kind, count in sent.items():
+        reasons = {why: n for (each, why), n in sorted(failed.items()) if each == kind}
+        why = ", ".join(f"{n} x {each}" for each, n in reasons.items())
+        rows.append({"request": kind, "sent": count, "answered": count - sum(reasons.values()), "failed": why})
+    return rows
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

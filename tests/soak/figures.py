@@ -24,13 +24,17 @@ def conclude(name: str, figures: Any, tables: Sequence[Rows], broken: Sequence[s
     save_results(name, figures)
     console = wide_console()
     for rows in tables:
-        table = Table(*(column.replace("_", " ") for column in rows[0]))
-        for row in rows:
-            table.add_row(*map(_shown, row.values()))
-        console.print(table)
+        console.print(table_of(rows))
     for each in broken:
         console.print(each, style="red", markup=False)
     sys.exit(1 if broken else 0)
+
+
+def table_of(rows: Rows) -> Table:
+    table = Table(*(column.replace("_", " ") for column in rows[0]))
+    for row in rows:
+        table.add_row(*map(_shown, row.values()))
+    return table
 
 
 def _shown(value: object) -> str:

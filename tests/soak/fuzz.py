@@ -20,13 +20,12 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import httpx2
 import schemathesis
 from rich.console import Console
-from rich.table import Table
 from schemathesis.core.errors import UnsupportedSchema
 from schemathesis.core.parameters import ParameterLocation
 from schemathesis.engine import events, from_schema
@@ -34,6 +33,7 @@ from schemathesis.engine.recorder import ScenarioRecorder
 from schemathesis.hooks import unregister
 
 from semblance.service.api.ndjson import MEDIA_TYPE as NDJSON
+from tests.soak.figures import table_of
 from tests.support.results import save_results
 from tests.support.running_service import running_service
 from tests.support.wide_console import wide_console
@@ -77,6 +77,7 @@ class Report:
             "calls": sum(row.calls for row in self.rows),
             "share_of_2xx": self.share(),
             "share_of_2xx_with_valid_data": self.share("valid"),
+            "share_of_2xx_with_invalid_data": self.share("invalid"),
             "answers_of_5xx": self.failed,
             "broken_promises": len(self.violations),
         }
@@ -308,15 +309,8 @@ def _rows(counts: Mapping[tuple[str, str, int], int]) -> list[Row]:
 
 
 def show(report: Report, console: Console) -> None:
-    table = Table("operation", "data", *["calls", "2xx", "4xx", "5xx"])
-    for row in report.rows:
-        table.add_row(row.operation, row.data, *[str(n) for n in (row.calls, row.ok, row.refused, row.failed)])
-    console.print(table)
-    calls = sum(row.calls for row in report.rows)
-    console.print(
-        f"{calls:,} calls: {report.share():.0%} answered 2xx, {report.share('valid'):.0%} of those with valid data, "
-        f"{report.share('invalid'):.0%} of those with invalid data; {report.failed} were 5xx"
-    )
+    for rows in ([asdict(row) for row in report.rows], [report.summary()]):
+        console.print(table_of(rows))
     for each in report.violations:
         console.print(f"VIOLATION {each}", markup=False, style="red")
 

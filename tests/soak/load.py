@@ -27,13 +27,7 @@ import httpx2
 from tests.soak.figures import Rows, broken, conclude
 from tests.support.checked_requests import WRITE_COLLECTION, CheckedRequest, checked_requests, excerpts
 from tests.support.running_service import Service, running_process
-from tests.support.service_monitor import (
-    ServiceMonitor,
-    monitored,
-    percentiles,
-    read_metrics,
-    series_named,
-)
+from tests.support.service_monitor import ServiceMonitor, monitored, percentiles, read_metrics, series_named
 
 BOUND = 1e-5  # largest difference of a score to the one computed without load, in float32
 LIVE_P99_MS = 100.0

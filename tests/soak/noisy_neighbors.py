@@ -13,22 +13,20 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, contextmanager
-from dataclasses import dataclass, field
-
-import httpx2
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
 
 from semblance.service.process.server import raise_file_limit
 from tests.soak.figures import broken, conclude
 from tests.soak.misbehaving_clients import LARGEST, Misbehavior, misbehaviors
+from tests.soak.normal_client import Call, NormalClient
 from tests.support.load_generator import Connection
 from tests.support.running_service import Service, running_process
 from tests.support.service_monitor import ServiceMonitor, monitored, percentiles, resident_mb
-from tests.support.waiting import CEILING_S, eventually
+from tests.support.waiting import eventually
 
 IDLE_S = 600  # timeout of idle connections, long enough that all of them stay open
 LIVE_P99_MS = 250.0  # /live queues behind all tiny requests, which arrive at once
@@ -56,9 +54,9 @@ class CaseResult:
     statuses: Mapping[int, int]
     memory_mb: float
 
-    def within(self, measured: Sequence[tuple[float, float, int]]) -> list[tuple[float, float, int]]:
-        """Of requests with their start, those that were sent meanwhile."""
-        return [each for each in measured if self.start <= each[0] <= self.end]
+    def within(self, calls: Sequence[tuple[float, float, int]]) -> list[Call]:
+        """Those that were sent meanwhile."""
+        return [Call(*each) for each in calls if self.start <= each[0] <= self.end]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +64,7 @@ class Report:
     """All results, the requests of the normal client, and the number of idle connections still open at the end."""
 
     rows: Sequence[CaseResult]
-    others: Sequence[tuple[float, float, int]]
+    others: Sequence[Call]
     idle: int
     still_open: int
     monitor: ServiceMonitor
@@ -79,9 +77,9 @@ class Report:
                 "answers": ", ".join(f"{count:,} x {status}" for status, count in row.statuses.items()),
                 "requests_of_others": len(sent := row.within(self.others)),
                 "of_them_failed": self._failed(row),
-                "others_p50_ms": percentiles([seconds for _, seconds, _ in sent]).p50_ms,
+                "others_p50_ms": percentiles([each.seconds for each in sent]).p50_ms,
                 "others_slowest_ms": self._slowest_ms(row),
-                "live_p99_ms": percentiles([seconds for _, seconds, _ in row.within(self.monitor.live)]).p99_ms,
+                "live_p99_ms": percentiles([each.seconds for each in row.within(self.monitor.live)]).p99_ms,
                 "memory_mb": row.memory_mb,
             }
             for row in self.rows
@@ -112,48 +110,17 @@ class Report:
         return broken(checks)
 
     def _failed(self, row: CaseResult) -> int:
-        return sum(status != 200 for _, _, status in row.within(self.others))
+        return sum(each.status != 200 for each in row.within(self.others))
 
     def _slowest_ms(self, row: CaseResult) -> float:
-        return 1000 * max((seconds for _, seconds, _ in row.within(self.others)), default=0.0)
-
-
-@dataclass(slots=True)
-class NormalClient:
-    """A client with occasional requests; records start, seconds and status of each."""
-
-    url: str
-    requests: list[tuple[float, float, int]] = field(default_factory=list)
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        stop = threading.Event()
-        thread = threading.Thread(target=self._run, args=(stop,))
-        thread.start()
-        try:
-            yield
-        finally:
-            stop.set()
-            thread.join()
-
-    def _run(self, stop: threading.Event) -> None:
-        with httpx2.Client(base_url=self.url, timeout=CEILING_S) as http:
-            while not stop.wait(0.02):
-                number, start = len(self.requests), time.monotonic()
-                text = f"How do I get parcel number {number} back?"
-                body = {"query": text} if number % 2 else {"pairs": [{"a": text, "b": "A dog."}]}
-                try:
-                    status = http.post("/search" if number % 2 else "/similarity", json=body).status_code
-                except httpx2.TransportError:
-                    status = 0
-                self.requests.append((start, time.monotonic() - start, status))
+        return 1000 * max((each.seconds for each in row.within(self.others)), default=0.0)
 
 
 def run(service: Service, options: NoiseOptions) -> Report:
     normal_client = NormalClient(service.url)
     with monitored(service) as monitor, normal_client.running():
         rows, still_open = asyncio.run(_run_all(service, options, normal_client))
-    return Report(rows, normal_client.requests, options.idle, still_open, monitor)
+    return Report(rows, normal_client.calls, options.idle, still_open, monitor)
 
 
 async def _run_all(
@@ -163,8 +130,8 @@ async def _run_all(
     rows, pid = [], service.process.pid
 
     async def do_nothing(_: str) -> Counter[int]:
-        wanted = len(normal_client.requests) + options.quiet
-        await eventually(lambda: len(normal_client.requests) >= wanted, "requests beside idle connections")
+        wanted = len(normal_client.calls) + options.quiet
+        await eventually(lambda: len(normal_client.calls) >= wanted, "requests beside idle connections")
         return Counter()
 
     quiet = Misbehavior("nothing but idle connections", (), do_nothing)

@@ -9,10 +9,9 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 
@@ -61,24 +60,8 @@ CASES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], FaultHarness]]:
-    """Returns the deployment of a group of faults; the one before is stopped, and the last one at the end."""
-    running: dict[str, FaultHarness] = {}
-    with ExitStack() as stack:
-
-        def start(name: str) -> FaultHarness:
-            if name not in running:
-                stack.close()
-                running.clear()
-                running[name] = stack.enter_context(filled_deployment(GROUPS[name], tmp_path_factory.mktemp("faults")))
-            return running[name]
-
-        yield start
-
-
-@contextmanager
-def filled_deployment(group: Group, folder: Path) -> Iterator[FaultHarness]:
+def require(group: Group) -> None:
+    """What the deployment of a group consists of."""
     for command in ("nginx", "redis-server"):
         if shutil.which(command) is None:
             missing(command)
@@ -91,10 +74,27 @@ def filled_deployment(group: Group, folder: Path) -> Iterator[FaultHarness]:
             missing(module)
     if not group.thin and not FAKETIME.exists():
         missing("libfaketime")
-    with Deployment(folder, replicas=3 if LONG else 2, thin=group.thin, **group.settings) as deployment:
-        filled = FaultHarness(deployment, seed=1)
-        filled.fill()
-        yield filled
+
+
+@pytest.fixture(scope="module")
+def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], FaultHarness]]:
+    """Returns the deployment of a group of faults; the one before is stopped, and the last one at the end."""
+    running: dict[str, FaultHarness] = {}
+    with ExitStack() as stack:
+
+        def start(name: str) -> FaultHarness:
+            if name not in running:
+                stack.close()
+                running.clear()
+                group, folder = GROUPS[name], tmp_path_factory.mktemp("faults")
+                require(group)
+                replicas = 3 if LONG else 2
+                made = stack.enter_context(Deployment(folder, replicas, thin=group.thin, **group.settings))
+                running[name] = FaultHarness(made, seed=1)
+                running[name].fill()
+            return running[name]
+
+        yield start
 
 
 def exercise(harness: FaultHarness, fault: Fault) -> FaultOutcome:

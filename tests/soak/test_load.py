@@ -9,7 +9,8 @@ import pytest
 
 from semblance.service.process.server import raise_file_limit
 from tests.soak import load, noisy_neighbors, unfair_caller
-from tests.soak.unfair_caller import HeavyLoad, SmallRequests
+from tests.soak.normal_client import Call
+from tests.soak.unfair_caller import HeavyLoad
 from tests.support.running_service import running_process
 from tests.support.service_monitor import ServiceMonitor
 from tests.support.waiting import until
@@ -65,5 +66,5 @@ def test_small_requests_may_wait_for_two_batches_and_not_fail(
     loaded_s: float, statuses: dict[int, int], failed: int, faults: list[str]
 ) -> None:
     heavy = HeavyLoad(Counter(statuses), texts=100, seconds=10.0, longest_batch_s=0.2)
-    small = SmallRequests([0.01] * 9), SmallRequests([loaded_s] * 9, failed=failed)
-    assert unfair_caller.Report(*small, heavy).faults() == faults
+    loaded = [Call(0.0, loaded_s, 200)] * 9 + [Call(0.0, loaded_s, 503)] * failed
+    assert unfair_caller.Report([Call(0.0, 0.01, 200)] * 9, loaded, heavy).faults() == faults

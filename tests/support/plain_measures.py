@@ -35,28 +35,23 @@ def plain_distances(a: TokenEmbeddings, b: TokenEmbeddings) -> Doubles:
 
 def least_cost(cost: Doubles) -> float:
     """Exact transport with uniform marginals, as a linear program."""
-    n, m = cost.shape
-    rows = sparse.kron(sparse.eye_array(n), np.ones((1, m)))
-    columns = sparse.kron(np.ones((1, n)), sparse.eye_array(m))
-    marginals = np.concatenate((np.full(n, 1 / n), np.full(m, 1 / m)))
-    both = sparse.vstack((rows, columns))
-    solved = linprog(cost.ravel(), A_eq=both, b_eq=marginals, method="highs")  # type: ignore[call-overload] # missing in its stubs
-    if solved.fun is None:
-        raise ValueError(solved.message)
-    return float(solved.fun)
+    return _least_cost(cost, "eq")
 
 
 def most_gain(gain: Doubles) -> float:
     """The best partial transport, with marginals of at most 1/n and 1/m, as a linear program."""
-    n, m = gain.shape
+    return -_least_cost(-gain, "ub")
+
+
+def _least_cost(cost: Doubles, marginals: str) -> float:
+    n, m = cost.shape
     rows = sparse.kron(sparse.eye_array(n), np.ones((1, m)))
     columns = sparse.kron(np.ones((1, n)), sparse.eye_array(m))
-    marginals = np.concatenate((np.full(n, 1 / n), np.full(m, 1 / m)))
-    both = sparse.vstack((rows, columns))
-    solved = linprog(-gain.ravel(), A_ub=both, b_ub=marginals, method="highs")  # type: ignore[call-overload] # missing in its stubs
+    bounds = {f"A_{marginals}": sparse.vstack((rows, columns)), f"b_{marginals}": [1 / n] * n + [1 / m] * m}
+    solved = linprog(cost.ravel(), method="highs", **bounds)  # type: ignore[call-overload] # missing in its stubs
     if solved.fun is None:
         raise ValueError(solved.message)
-    return -float(solved.fun)
+    return float(solved.fun)
 
 
 def one_way(a: TokenEmbeddings, b: TokenEmbeddings, *, special: bool = True) -> float:

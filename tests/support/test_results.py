@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import platform
 import sys
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -22,24 +24,18 @@ def test_results_record_command_day_and_machine(tmp_path: Path, monkeypatch: pyt
     assert results.command == "python -m benchmarks.speed.search --documents 100"
     assert results.date.startswith("20")
     assert results.machine.endswith(f"Python {platform.python_version()}")
-
-
-def test_loaded_results_have_the_day_of_the_run(tmp_path: Path) -> None:
-    save_results("search", [], tmp_path)
-    file = tmp_path / "search.json"
-    file.write_text(file.read_text("utf-8").replace(load_results("search", tmp_path).date, "1999-12-31"), "utf-8")
-    assert load_results("search", tmp_path).date == "1999-12-31"
+    (tmp_path / "search.json").write_text(json.dumps(asdict(replace(results, date="1999-12-31"))))
+    assert load_results("search", tmp_path).date == "1999-12-31", "the day of the run"
 
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["-m", "tests.soak.fuzz", "--examples", "200"], "-m tests.soak.fuzz --examples 200"),
         (
             ["-m", "benchmarks.quality.candidates", "--data", "/the/data"],
-            "-m benchmarks.quality.candidates --data $SEMBLANCE_DATA",
+            "-m benchmarks.quality.candidates --data $DATA",
         ),
-        (["--data=/the/data/text"], "--data=$SEMBLANCE_DATA/text"),
+        (["--data=/the/data/text"], "--data=$DATA/text"),
         (["--out", "/tmp/runs/out", "--home=/tmp/runs/home"], "--out out --home=home"),
         (["--data", "/the/database"], "--data database"),
         (["--only", "torch bfloat16", "texts/"], "--only 'torch bfloat16' texts/"),
@@ -49,10 +45,12 @@ def test_a_recorded_command_contains_no_local_path(
     arguments: list[str], expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SEMBLANCE_DATA", "/the/data/")
-    assert portable_command(["/venv/bin/python3", *arguments]) == f"python {expected}"
+    assert portable_command(["/venv/bin/python3", *arguments]) == f"python {expected}".replace(
+        "$DATA", "$SEMBLANCE_DATA"
+    )
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 99, 100, 101, 200, 1000])
+@pytest.mark.parametrize("count", [1, 2, 99, 100, 101, 1000])
 def test_percentiles_agree_with_numpy_inverted_cdf(count: int) -> None:
     seconds = np.random.default_rng(count).random(count)
     summary = percentiles(seconds.tolist())

@@ -68,12 +68,7 @@ def upsert(doc_id: str, vectors: Floats, metadata: Mapping[str, Any]) -> Callabl
 
 
 async def search(
-    one: ThinReplica,
-    query: Floats,
-    k: int,
-    where: Filter | None = None,
-    at: Version | None = None,
-    passages: int = 1,
+    one: ThinReplica, query: Floats, k: int, where: Filter | None = None, at: Version | None = None, passages: int = 1
 ) -> list[Hit]:
     _, index = await one.current("c", at)
     _, [hits] = await one.search(lambda _: index.search(query[None], k, where, passages))

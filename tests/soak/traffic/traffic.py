@@ -25,22 +25,28 @@ class Traffic:
         target: the collection.
         seed: seed of all random choices.
         weights: how often each kind of read is sent.
+        readers: number of readers.
         ids: number of documents of each writer.
     """
 
     def __init__(
-        self, target: Target, seed: int, weights: Mapping[str, int] = WEIGHTS, ids: int = IDS_PER_WRITER
+        self,
+        target: Target,
+        seed: int,
+        weights: Mapping[str, int] = WEIGHTS,
+        readers: int = READERS,
+        ids: int = IDS_PER_WRITER,
     ) -> None:
         self._target = target
         self._weights = weights
-        self._ids = ids
+        self._count, self._ids = readers, ids
         self._rng = random.Random(seed)
         self._no_writes, self._no_reads = threading.Event(), threading.Event()
         self._writers: list[threading.Thread] = []
         self._readers: list[threading.Thread] = []
 
     def __enter__(self) -> Self:
-        readers = [Reader(self._target, self._no_reads, self._rng.getrandbits(32)) for _ in range(READERS)]
+        readers = [Reader(self._target, self._no_reads, self._rng.getrandbits(32)) for _ in range(self._count)]
         self._readers = [_start(partial(reader.run, self._weights)) for reader in readers]
         self._start_writers()
         return self

@@ -48,12 +48,7 @@ class ServerProcess:
         """
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [*self._command, *options],
-                cwd=self._folder,
-                stdout=log,
-                stderr=log,
-                user=self._user,
-                group=self._user,
+                [*self._command, *options], cwd=self._folder, stdout=log, stderr=log, user=self._user, group=self._user
             )
         deadline = time.monotonic() + self._start_s  # only ends a hang
         while not self._answers():
