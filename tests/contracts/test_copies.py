@@ -125,7 +125,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(ACTIONS), st.sampled_from(NAMES), st.
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS, pulls=st.sets(st.integers(0, 25)), page=st.integers(1, 9))
 def test_a_copy_ends_equal_to_the_store_after_any_history(
     engine: Engine, tmp_path_factory: pytest.TempPathFactory, steps: list[Step], pulls: set[int], page: int

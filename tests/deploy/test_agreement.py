@@ -51,7 +51,7 @@ def test_nginx_closes_connections_before_the_service_does() -> None:
         assert kept == [4], "the service closes after 5 s (docs/operation.md)"
 
 
-def test_a_hanging_read_is_retried_and_a_write_outlasts_the_database() -> None:
+def test_reads_are_retried_in_time_and_writes_outlast_the_database() -> None:
     reads = NGINX.partition("location = /=read {")[2].partition("}")[0]
     [hangs], [until] = values_of("proxy_read_timeout", reads), values_of("proxy_next_upstream_timeout", reads)
     assert default("min_version_wait_s") < hangs < until

@@ -29,7 +29,7 @@ from tests.support.small_model import edit, make_small
 pytestmark = pytest.mark.timeout(3600)
 
 NOBODY_UID = 65534
-NOBODY: dict[str, Any] = {"user": NOBODY_UID, "group": NOBODY_UID, "extra_groups": []}
+UNPRIVILEGED: dict[str, Any] = {"user": NOBODY_UID, "group": NOBODY_UID, "extra_groups": []}
 MOST_BYTES = 580_000_000  # of what is installed
 UNPINNED = ("semblance", "async-timeout")  # which Python before 3.11.3 needs
 PYTHON = "/usr/bin/python3"  # executable by every user
@@ -120,8 +120,8 @@ def environment(image: Image, **more: str) -> dict[str, str]:
 
 
 def as_nobody(image: Image, command: list[str]) -> str:
-    run = subprocess.run(
-        command, cwd=image.source, env=environment(image), capture_output=True, text=True, check=False, **NOBODY
+    run: subprocess.CompletedProcess[str] = subprocess.run(
+        command, cwd=image.source, env=environment(image), capture_output=True, text=True, check=False, **UNPRIVILEGED
     )
     assert run.returncode == 0, run.stdout[-2000:] + run.stderr[-2000:]
     return run.stdout
@@ -163,7 +163,7 @@ def test_it_serves_as_nobody_and_the_health_check_detects_it(image: Image) -> No
     log = image.tmp / "log"
     with log.open("wb") as errors:
         env = environment(image, **settings)
-        service = subprocess.Popen(entry, cwd="/", env=env, stdout=subprocess.PIPE, stderr=errors, **NOBODY)
+        service = subprocess.Popen(entry, cwd="/", env=env, stdout=subprocess.PIPE, stderr=errors, **UNPRIVILEGED)
     try:
         wait_for_url(service, log)
         as_nobody(image, healthy)

@@ -47,12 +47,14 @@ def test_the_autoscaler_counts_queued_tokens_of_thin_replicas() -> None:
     [metric] = [each["pods"]["metric"]["name"] for each in autoscaler["metrics"]]
     assert f"# TYPE {metric} gauge" in Metrics().exposition().decode()
     [rule] = yaml.safe_load((DEPLOY / "prometheus" / "adapter.yml").read_text())["rules"]["custom"]
-    assert promql_parser.parse(rule["seriesQuery"]).name == metric
+    series: Any = promql_parser.parse(rule["seriesQuery"])
+    assert series.name == metric
     inserted = {"Series": metric, "LabelMatchers": 'namespace="semblance",pod=~"a|b"', "GroupBy": "pod"}
     query = rule["metricsQuery"]
     for name, value in inserted.items():
         query = query.replace(f"<<.{name}>>", value)
-    [selected] = promql_parser.parse(query).expr.args
+    parsed: Any = promql_parser.parse(query)
+    [selected] = parsed.expr.args
     assert selected.vector_selector.name == metric
     most_connections = autoscaler["maxReplicas"] * Settings.model_fields["database_connections"].default
     assert most_connections <= POSTGRESQL_CONNECTIONS

@@ -23,6 +23,6 @@ SOURCES = PROJECT / "service" / "playground"
 )
 def test_scripts_are_typed_and_formatted(command: str) -> None:
     tool, *options = command.split()
-    command_line = [npm_packages() / ".bin" / tool, *options]
+    command_line = [str(npm_packages() / ".bin" / tool), *options]
     ran = subprocess.run(command_line, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
