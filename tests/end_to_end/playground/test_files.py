@@ -97,10 +97,9 @@ def test_rows_are_refused_by_line_and_counted_once(open_page: OpenPage) -> None:
     expect(documents).to_have_count(2)
 
 
-def test_names_of_collections_follow_the_rule(open_page: OpenPage) -> None:
+@pytest.mark.parametrize("name", ["Mine", "-a", "a b", "x" * 65])
+def test_names_of_collections_follow_the_rule(open_page: OpenPage, name: str) -> None:
     page = open_page("#collection")
-    for name in ("Mine", "-a", "a b", "x" * 65):
-        page.get_by_label("Into the collection").fill(name)
-        choose(page, f"{len(name)}.txt", b"one\n")
-        expect(page.locator(".drop .refused")).to_contain_text(f"{len(name)}.txt")
-        expect(page.locator(".drop .refused")).to_contain_text("starts with a letter or digit: change")
+    page.get_by_label("Into the collection").fill(name)
+    choose(page, "mine.txt", b"one\n")
+    expect(page.locator(".drop .refused")).to_contain_text("starts with a letter or digit: change")
