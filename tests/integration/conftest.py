@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -14,6 +17,7 @@ from tests.support.project import PROJECT
 from tests.support.running_service import Service, running_process
 
 BODY_LIMIT = 1_000_000
+NDJSON = {"content-type": "application/x-ndjson"}
 # limits of time that no slow machine reaches
 PATIENT = dict.fromkeys(("header_timeout_s", "body_pause_s", "body_timeout_s", "model_wait_s", "ready_within_s"), "600")
 
@@ -81,6 +85,32 @@ class Api:
         assert answer.status_code == 200, answer.text
         return answer.json()
 
+    def get(self, path: str, **params: object) -> Any:
+        """The JSON of a GET that succeeds."""
+        answer = self.http.get(path, params={name: str(value) for name, value in params.items()})
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def hits(self, query: str | None = None, **options: object) -> list[dict[str, Any]]:
+        """Hits of a search for one query or, by `like`, document."""
+        [result] = self.ok("/search", options if query is None else {"query": query, **options})["results"]
+        found: list[dict[str, Any]] = result["hits"]
+        return found
+
+    def scores(self, *pairs: tuple[str, str], **options: object) -> list[float]:
+        """Scores of pairs, by /similarity."""
+        found: list[float] = self.ok("/similarity", {"pairs": [{"a": a, "b": b} for a, b in pairs], **options})[
+            "scores"
+        ]
+        return found
+
+    def lines(self, name: str, content: Any) -> list[Any]:
+        """Store lines of NDJSON; the lines of the answer."""
+        answer = self.http.post(f"/collections/{name}/documents", content=content, headers=NDJSON)
+        assert answer.status_code == 200, answer.text
+        assert answer.headers["content-type"] == NDJSON["content-type"]
+        return [json.loads(line) for line in answer.text.splitlines()]
+
     def collection(self, name: str, **settings: object) -> None:
         self.http.delete(f"/collections/{name}")
         answer = self.http.put(f"/collections/{name}", json=settings)
@@ -93,3 +123,24 @@ class Api:
 @pytest.fixture(scope="session")
 def api(http: httpx2.Client) -> Api:
     return Api(http)
+
+
+@contextmanager
+def served(home: Path | None = None, **settings: str) -> Iterator[tuple[Service, Api]]:
+    """A service of a test's own, until the block ends."""
+    with (
+        running_process(PROJECT, home, **settings) as service,
+        httpx2.Client(base_url=service.url, timeout=120) as http,
+    ):
+        yield service, Api(http)
+
+
+def code_of(answer: httpx2.Response) -> tuple[int, str]:
+    """Status and code of a refusal."""
+    return answer.status_code, answer.json()["code"]
+
+
+def total(explanation: dict[str, Any]) -> float:
+    """What the parts of an explanation sum to: its score."""
+    parts = [link["contribution"] for link in explanation["links"]]
+    return math.fsum([*parts, explanation["special"], explanation["omitted"]])

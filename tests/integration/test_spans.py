@@ -14,7 +14,7 @@ from semblance.models.evaluation.tasks import GradedPairs, Rankings
 from semblance.service.cli.evaluate.data_sets import read_task
 from tests.integration.conftest import Api
 
-PAIRS = 100  # of each set
+PAIRS = 25  # of each set
 TOLERANCE = 1e-6
 
 

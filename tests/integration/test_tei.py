@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
-import httpx2
 import numpy as np
 import pytest
-from sentence_transformers import SentenceTransformer
 
-from semblance.service.model_loading.registry import read_source
-from tests.integration.conftest import Api
-from tests.support.running_service import running_service
+from tests.integration.conftest import Api, served
+from tests.support.small_model import BUILT_IN_FOLDER
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 TEXTS = ["A man is playing a guitar.", "数据库 — naïve 🙂 café", "x"]
 LONG = "word " * 600 + "end"
 
 
 @pytest.fixture(scope="module")
-def tei(api: Api) -> Api:
-    """The service of this folder, whose default model is not that of the oracle."""
-    return api
-
-
-@pytest.fixture(scope="module")
-def untuned() -> Any:
+def untuned() -> Iterator[Api]:
     """A service with the oracle's model as the default."""
-    with running_service(models="minilm") as url, httpx2.Client(base_url=url, timeout=120) as http:
-        yield Api(http)
+    with served(models="minilm") as (_, api):
+        yield api
 
 
 @pytest.fixture(scope="module")
 def oracle() -> SentenceTransformer:
-    return SentenceTransformer(str(read_source("minilm").location), device="cpu")
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(str(BUILT_IN_FOLDER), device="cpu")
 
 
 @pytest.mark.parametrize("path", ["/embed", "/"])
@@ -93,54 +90,22 @@ def test_similarity_has_cosines_in_the_form_of_tei(untuned: Api, oracle: Sentenc
         assert refused.json()["error"].startswith("/inputs/sentences/1: ")
 
 
-def test_truncation_is_the_default_and_told_in_a_header(tei: Api) -> None:
+def test_truncation_is_the_default_and_told_in_a_header(api: Api) -> None:
     for path in ("/embed", "/embed_all", "/"):
-        answer = tei.post(path, {"inputs": ["short", LONG, LONG]})
+        answer = api.post(path, {"inputs": ["short", LONG, LONG]})
         assert (answer.status_code, answer.headers["x-semblance-truncated"]) == (200, "2")
-        assert "x-semblance-truncated" not in tei.post(path, {"inputs": "short"}).headers
-        refused = tei.post(path, {"inputs": ["short", LONG], "truncate": False})
+        assert "x-semblance-truncated" not in api.post(path, {"inputs": "short"}).headers
+        refused = api.post(path, {"inputs": ["short", LONG], "truncate": False})
         assert (refused.status_code, refused.json()["code"]) == (422, "text_too_long")
-    ends = [tei.ok("/embed", {"inputs": LONG, "truncation_direction": end})[0] for end in ("Right", "Left", "left")]
+    ends = [api.ok("/embed", {"inputs": LONG, "truncation_direction": end})[0] for end in ("Right", "Left", "left")]
     assert ends[1] == ends[2]
     assert ends[0] != pytest.approx(ends[1], abs=1e-3)
 
 
-def test_info_and_health_describe_the_default_model(tei: Api) -> None:
-    info = tei.http.get("/info").json()
+def test_info_and_health_describe_the_default_model(api: Api) -> None:
+    info = api.http.get("/info").json()
     assert (info["model_id"], info["max_input_length"], info["auto_truncate"]) == ("minilm-words", 256, True)
     assert info["model_type"] == {"embedding": {"pooling": "mean"}}
     assert info["max_client_batch_size"] == 4096
-    health = tei.http.get("/health")
+    health = api.http.get("/health")
     assert (health.status_code, health.content) == (200, b"")
-
-
-@pytest.mark.parametrize("path", ["/embed", "/embed_all", "/", "/tokenize"])
-@pytest.mark.parametrize(
-    ("inputs", "code"),
-    [
-        ([], "out_of_range"),
-        ("", "empty_text"),
-        (["x", " "], "empty_text"),
-        ([1, 2], "token_arrays_not_supported"),
-        (None, "invalid_value"),
-        (["x"] * 5000, "out_of_range"),
-    ],
-)
-def test_invalid_inputs_are_refused_as_tei_does(tei: Api, path: str, inputs: object, code: str) -> None:
-    refused = tei.post(path, {"inputs": inputs})
-    assert refused.status_code == 422
-    assert sorted(refused.json()) == ["code", "error", "error_type"]
-    assert (refused.json()["code"], refused.json()["error_type"]) == (code, "Validation")
-    assert refused.json()["error"].startswith("/inputs")
-
-
-def test_too_many_token_vectors_are_refused(tei: Api) -> None:
-    refused = tei.post("/embed_all", {"inputs": [f"{i} {LONG}" for i in range(33)]})
-    assert (refused.status_code, refused.json()["code"]) == (422, "out_of_range")
-    assert "8,448 token vectors exceed the limit of 8,192" in refused.json()["error"]
-
-
-@pytest.mark.parametrize("ids", [[], [[]], [-1], [10**6], [1.5], None, "x", [10**30]])
-def test_ids_that_are_not_in_the_vocabulary_are_refused(tei: Api, ids: object) -> None:
-    refused = tei.post("/decode", {"ids": ids})
-    assert (refused.status_code, refused.json()["error_type"]) == (422, "Validation")
