@@ -15,6 +15,7 @@ import pytest
 
 from tests.support.project import PROJECT
 from tests.support.running_service import Service, running_process
+from tests.support.small_model import make_small
 
 BODY_LIMIT = 1_000_000
 NDJSON = {"content-type": "application/x-ndjson"}
@@ -123,6 +124,12 @@ class Api:
 @pytest.fixture(scope="session")
 def api(http: httpx2.Client) -> Api:
     return Api(http)
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a small network of random weights."""
+    return make_small(tmp_path_factory.mktemp("base") / "small")
 
 
 @contextmanager

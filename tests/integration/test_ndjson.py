@@ -10,7 +10,6 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -22,13 +21,10 @@ from semblance.service.api.ndjson import read_lines
 from semblance.service.errors import Problem
 from semblance.service.ports.documents import Document
 from semblance.service.usecases.documents.index_stream import StreamLine
-from tests.integration.conftest import BODY_LIMIT, Api
+from tests.integration.conftest import BODY_LIMIT, NDJSON, Api, code_of
 from tests.integration.raw_http import chunk, head, open_connection, read_until
-from tests.support.running_service import running_service
-from tests.support.small_model import write_glove
 from tests.support.waiting import until
 
-NDJSON = {"content-type": "application/x-ndjson"}
 STREAM = head(
     "POST", "/collections/lines/documents", "content-type: application/x-ndjson", "transfer-encoding: chunked"
 )
@@ -38,11 +34,13 @@ def line(doc_id: str, text: str, **metadata: object) -> str:
     return json.dumps({"id": doc_id, "text": text, "metadata": metadata})
 
 
-def send(http: httpx2.Client, name: str, lines: list[str]) -> list[dict[str, Any]]:
-    answer = http.post(f"/collections/{name}/documents", content="\n".join(lines).encode(), headers=NDJSON)
-    assert answer.status_code == 200, answer.text
-    assert answer.headers["content-type"] == "application/x-ndjson"
-    return [json.loads(each) for each in answer.text.splitlines()]
+def send(api: Api, lines: list[str]) -> list[dict[str, Any]]:
+    return api.lines("lines", "\n".join(lines).encode())
+
+
+def stored(api: Api) -> dict[str, str]:
+    """Texts of the documents, by id."""
+    return {each["id"]: each["text"] for each in api.get("/collections/lines/documents")["documents"]}
 
 
 def errors_of(lines_out: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -50,19 +48,19 @@ def errors_of(lines_out: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [error for batch in lines_out[:-1] for error in batch["errors"]]
 
 
-def test_each_batch_is_answered_and_a_summary_comes_last(api: Api, http: httpx2.Client) -> None:
+def test_each_batch_is_answered_and_a_summary_comes_last(api: Api) -> None:
     api.collection("lines")
-    lines_out = send(http, "lines", [line(f"d{i}", f"Number {i}.", i=i) for i in range(600)])
+    lines_out = send(api, [line(f"d{i}", f"Number {i}.", i=i) for i in range(600)])
     *batches, last = lines_out  # of fewer lines, if lines arrive slowly
     through = [0, *(each["through_line"] for each in batches)]
     assert [each["upserted"] for each in batches] == [after - before for before, after in itertools.pairwise(through)]
     assert max(each["upserted"] for each in batches) <= 256
     assert last == {"done": True, "upserted": 600, "failed": 0, "version": batches[-1]["version"]}
-    assert http.get("/collections/lines").json()["count"] == 600
-    assert http.get("/collections/lines").json()["version"] == lines_out[-1]["version"]
+    assert api.get("/collections/lines")["count"] == 600
+    assert api.get("/collections/lines")["version"] == lines_out[-1]["version"]
 
 
-def test_bad_lines_are_listed_and_good_ones_stored(api: Api, http: httpx2.Client) -> None:
+def test_bad_lines_are_listed_and_good_ones_stored(api: Api) -> None:
     api.collection("lines", passages="none")
     lines = [
         line("a", "Good."),
@@ -78,7 +76,7 @@ def test_bad_lines_are_listed_and_good_ones_stored(api: Api, http: httpx2.Client
         line("g", "Good too."),
         line("a", "Good, and later than line 1."),
     ]
-    lines_out = send(http, "lines", lines)
+    lines_out = send(api, lines)
     refused = {each["line"]: (each["pointer"], each["code"]) for each in errors_of(lines_out)}
     assert refused == {
         2: ("", "malformed_json"),
@@ -92,38 +90,36 @@ def test_bad_lines_are_listed_and_good_ones_stored(api: Api, http: httpx2.Client
     }
     assert lines_out[-1]["upserted"] == 3
     assert lines_out[-1]["failed"] == 8
-    listed = http.get("/collections/lines/documents").json()["documents"]
-    assert {each["id"]: each["text"] for each in listed} == {"a": "Good, and later than line 1.", "g": "Good too."}
+    assert stored(api) == {"a": "Good, and later than line 1.", "g": "Good too."}
 
 
-def test_a_repeated_id_costs_one_commit_a_batch(api: Api, http: httpx2.Client) -> None:
+def test_a_repeated_id_costs_one_commit_a_batch(api: Api) -> None:
     api.collection("lines")
     lines = [line("a" if i % 3 else f"d{i}", f"Number {i}.") for i in range(400)]
-    *batches, last = send(http, "lines", lines)
+    *batches, last = send(api, lines)
     assert [int(each["version"].split(":")[1]) for each in batches] == list(range(1, len(batches) + 1))
     assert (last["upserted"], last["version"]) == (400, batches[-1]["version"])
-    assert http.get("/collections/lines/documents/a").json()["text"] == "Number 398."
-    assert http.get("/collections/lines").json()["count"] == 1 + 134
+    assert api.get("/collections/lines/documents/a")["text"] == "Number 398."
+    assert api.get("/collections/lines")["count"] == 1 + 134
 
 
-def test_a_refused_line_replaces_none_of_the_same_id(api: Api, http: httpx2.Client) -> None:
+def test_a_refused_line_replaces_none_of_the_same_id(api: Api) -> None:
     api.collection("lines", passages="none")
     bad = [("a", "word " * 30_000), ("a", "\u200b"), ("b", "\u200b")]
     lines = [("b", "First."), ("a", "First."), bad[0], ("a", "Second."), bad[1], ("b", "Second."), bad[2]]
-    lines_out = send(http, "lines", [line(*each) for each in lines])
+    lines_out = send(api, [line(*each) for each in lines])
     refused = [(each["line"], each["code"]) for each in errors_of(lines_out)]
     assert refused == [(3, "text_too_long"), (5, "empty_text"), (7, "empty_text")]
     assert (lines_out[-1]["upserted"], lines_out[-1]["failed"]) == (4, 3)
-    listed = http.get("/collections/lines/documents").json()["documents"]
-    assert {each["id"]: each["text"] for each in listed} == {"a": "Second.", "b": "Second."}
+    assert stored(api) == {"a": "Second.", "b": "Second."}
 
 
-def test_a_refused_line_is_not_repeated_in_the_answer(api: Api, http: httpx2.Client) -> None:
+def test_a_refused_line_is_not_repeated_in_the_answer(api: Api) -> None:
     """Unknown names may be as long as a line."""
     api.collection("lines")
     long = "n/" * (BODY_LIMIT // 3)
     lines = [json.dumps({"id": "a", "text": "x", long: 1}), json.dumps({"id": "b", "text": "x"})]
-    lines_out = send(http, "lines", lines)
+    lines_out = send(api, lines)
     assert (lines_out[-1]["upserted"], lines_out[-1]["failed"]) == (1, 1)
     [refused] = errors_of(lines_out)
     assert (refused["code"], refused["pointer"]) == ("unknown_field", "/" + "n~1" * 49 + "n…")
@@ -132,7 +128,7 @@ def test_a_refused_line_is_not_repeated_in_the_answer(api: Api, http: httpx2.Cli
     assert whole.json()["errors"][0]["pointer"] == "/pairs/0/" + "n~1" * 49 + "n…"
 
 
-def test_an_endless_line_is_refused_without_being_buffered(api: Api, http: httpx2.Client) -> None:
+def test_an_endless_line_is_refused_without_being_buffered(api: Api) -> None:
     api.collection("lines")
 
     def body() -> Iterator[bytes]:
@@ -141,8 +137,7 @@ def test_an_endless_line_is_refused_without_being_buffered(api: Api, http: httpx
             yield b"x" * 100_000
         yield b"\n" + line("after", "After.").encode()
 
-    answer = http.post("/collections/lines/documents", content=body(), headers=NDJSON)
-    lines_out = [json.loads(each) for each in answer.text.splitlines()]
+    lines_out = api.lines("lines", body())
     assert [(each["line"], each["code"]) for each in errors_of(lines_out)] == [(2, "body_too_large")]
     assert lines_out[-1]["upserted"] == 2
 
@@ -168,7 +163,7 @@ def test_acknowledged_lines_survive_a_disconnect(api: Api, http: httpx2.Client, 
         connection.sendall(chunk(piece))
         received = read_until(connection, b'"version"')
     acknowledged = re.findall(rb'"through_line":(\d+)', received)
-    assert http.get("/collections/lines").json()["count"] >= int(acknowledged[-1]) > 0
+    assert api.get("/collections/lines")["count"] >= int(acknowledged[-1]) > 0
     assert http.get("/live").status_code == 200
 
 
@@ -177,25 +172,21 @@ def test_deleting_the_collection_ends_the_stream_with_the_reason(api: Api, http:
 
     def body() -> Iterator[bytes]:
         yield b"".join(line(f"d{i}", f"Number {i}.").encode() + b"\n" for i in range(256))
-        until(lambda: http.get("/collections/lines").json()["count"] == 256)
+        until(lambda: api.get("/collections/lines")["count"] == 256)
         http.delete("/collections/lines")
         yield line("late", "Too late.").encode()
 
     with httpx2.Client(base_url=http.base_url, timeout=120) as other:
-        answer = other.post("/collections/lines/documents", content=body(), headers=NDJSON)
-    lines_out = [json.loads(each) for each in answer.text.splitlines()]
-    last = lines_out[-1]
+        last = Api(other).lines("lines", body())[-1]
     assert (last["done"], last["error"], last["through_line"]) == (False, "unknown_collection", 256)
 
 
 def test_errors_of_the_whole_request_precede_the_stream(api: Api, http: httpx2.Client) -> None:
     api.collection("lines")
     unknown = http.post("/collections/nosuch/documents", content=b"{}", headers=NDJSON)
-    assert (unknown.status_code, unknown.json()["code"]) == (404, "unknown_collection")
-    elsewhere = http.post("/search", content=b"{}", headers=NDJSON)
-    assert (elsewhere.status_code, elsewhere.json()["code"]) == (415, "unsupported_media_type")
-    nothing = http.post("/collections/lines/documents", content=b"\n\n", headers=NDJSON)
-    assert json.loads(nothing.text) == {"done": True, "upserted": 0, "failed": 0, "version": None}
+    assert code_of(unknown) == (404, "unknown_collection")
+    assert code_of(http.post("/search", content=b"{}", headers=NDJSON)) == (415, "unsupported_media_type")
+    assert send(api, ["", ""]) == [{"done": True, "upserted": 0, "failed": 0, "version": None}]
 
 
 @pytest.mark.parametrize("name", ["%09", "%0A", "a%0D"])
@@ -203,7 +194,7 @@ def test_no_spelling_of_a_path_allows_unlimited_json_bodies(http: httpx2.Client,
     """The limit and the parser depend on the same decision."""
     body = json.dumps({"documents": [{"id": "x", "text": "x" * 2 * BODY_LIMIT}]}).encode()
     answer = http.post(f"/collections/{name}/documents", content=body, headers=NDJSON)
-    assert (answer.status_code, answer.json()["code"]) == (404, "unknown_collection")
+    assert code_of(answer) == (404, "unknown_collection")
 
 
 def test_small_requests_are_answered_during_an_upload(api: Api, http: httpx2.Client) -> None:
@@ -212,7 +203,7 @@ def test_small_requests_are_answered_during_an_upload(api: Api, http: httpx2.Cli
     answered = threading.Event()
 
     def stored(batches: int) -> bool:
-        return answered.is_set() or int(http.get("/collections/lines").json()["version"].split(":")[1]) >= batches
+        return answered.is_set() or int(api.get("/collections/lines")["version"].split(":")[1]) >= batches
 
     def body() -> Iterator[bytes]:
         for batch in itertools.count():
@@ -225,7 +216,7 @@ def test_small_requests_are_answered_during_an_upload(api: Api, http: httpx2.Cli
     with ThreadPoolExecutor(1) as uploads:
         upload = uploads.submit(http.post, "/collections/lines/documents", content=body(), headers=NDJSON)
         try:
-            until(lambda: http.get("/collections/lines").json()["count"])
+            until(lambda: api.get("/collections/lines")["count"])
             for i in range(5):
                 api.ok("/similarity", {"pairs": [{"a": f"small request {i}", "b": "is answered"}]})
             assert not upload.done()
@@ -234,20 +225,21 @@ def test_small_requests_are_answered_during_an_upload(api: Api, http: httpx2.Cli
     assert json.loads(upload.result().text.splitlines()[-1])["done"]
 
 
-def test_an_upload_does_not_evict_cached_texts(tmp_path: Path) -> None:
-    words = write_glove(tmp_path / "glove.txt", ["lamp", "parcel", "number"])
-    pair = {"pairs": [{"a": "lamp", "b": "parcel"}]}
-    with (
-        running_service(models=f"words={words}", cache_bytes="10000") as url,  # for fewer than ten texts
-        httpx2.Client(base_url=url, timeout=120) as http,
-    ):
-        api = Api(http)
-        api.collection("lines")
-        api.ok("/similarity", pair)
-        send(http, "lines", [line(f"d{i}", f"number {i}") for i in range(50)])
-        assert 'semblance_cache_lookups_total{outcome="hit"} 0.0' in http.get("/metrics").text
-        api.ok("/similarity", pair)
-        assert 'semblance_cache_lookups_total{outcome="hit"} 2.0' in http.get("/metrics").text
+def test_an_upload_does_not_evict_cached_texts(api: Api, http: httpx2.Client) -> None:
+    """Since its texts are not cached."""
+
+    def hits() -> float:
+        found = re.search(r'semblance_cache_lookups_total{outcome="hit"} (\S+)', http.get("/metrics").text)
+        assert found
+        return float(found[1])
+
+    api.collection("lines")
+    pair, before = ("This is uploaded.", "And this text, too."), hits()
+    send(api, [line(str(i), text) for i, text in enumerate(pair)])
+    api.scores(pair)
+    assert hits() == before
+    api.scores(pair)
+    assert hits() == before + 2
 
 
 @given(

@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rich.console import Console
-from sentence_transformers import SentenceTransformer
 
 from semblance.models import catalogue
 from semblance.models.errors import SemblanceError
@@ -21,8 +20,8 @@ from semblance.service.cli.train import RECIPES, TrainingOptions, run_training
 from tests.models.training.tiny_runs import sentence, vectors
 from tests.support.command_line import semblance
 from tests.support.held_command import held
-from tests.support.small_model import load, make_small
-from tests.support.text_files import write, write_table
+from tests.support.small_model import load
+from tests.support.text_files import write, write_json, write_table
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning:transformers")
 
@@ -30,11 +29,6 @@ LABELS: dict[str, Callable[[int], object]] = {
     "score": lambda i: i % 6 / 5,
     "label": lambda i: ("entailment", "neutral", "contradiction")[i % 3],
 }
-
-
-@pytest.fixture(scope="session")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_small(tmp_path_factory.mktemp("base") / "small")
 
 
 @pytest.fixture(scope="session")
@@ -75,6 +69,8 @@ def test_every_recipe_writes_a_servable_sentence_transformers_folder(
     assert ended.returncode == 0, ended.stderr
     assert "40 rows (0 left out by --exclude, 0 without a label)" in ended.stderr
     assert f"{out}: 5 steps" in ended.stderr
+    from sentence_transformers import SentenceTransformer
+
     encoder = load(out)
     texts = ["the dog runs near the river", "a storm moves"]
     ours = [each.pooled() for each in encoder.encode(encoder.tokenize(texts, "query", "END"), "pooled")]
@@ -90,56 +86,44 @@ def test_every_recipe_writes_a_servable_sentence_transformers_folder(
         assert set(record["dev"][0]) == {"step", "dev", *kind_dev}
 
 
-def test_excluded_rows_are_counted_by_set(small: Path, tmp_path: Path) -> None:
-    graded = ("sentence1", "sentence2", "score")
-    data = tmp_path / "data"
-    write_table(data / "stsb" / "stsb.test.tsv", [graded, ("The dog RUNS fast!", "a dog", 1), ("x", "y", 2)])
+def test_evaluated_rows_and_running_text_are_left_out_and_counted(small: Path, tmp_path: Path) -> None:
+    graded, data, out = ("sentence1", "sentence2", "score"), tmp_path / "data", tmp_path / "out"
+    evaluated = [graded, ("The dog RUNS fast!", "a dog", 1), ("x", "y", 2)]
+    write_table(data / "stsb" / "stsb.test.tsv", evaluated)
     write_table(
         data / "sick" / "sick.test.tsv", [graded, ("the dog runs fast", "It rains, in Rome.", 1), ("x", "y", 2)]
     )
-    rows = rows_for("twitter4sse", tmp_path / "rows.tsv", n=40)
-    leaks = ["the dog -- runs fast\tit rains in rome", "a dog\tit rains in ROME", "a dog\tx"]
+    rows = rows_for("clrcmd", tmp_path / "rows.tsv", n=40)
+    leaks = ["the dog -- runs fast\tit rains in rome\tx", "a dog\tit rains in ROME\tx", "a dog\tx\ty"]
     write(rows, *rows.read_text("utf-8").splitlines(), *leaks)
-    out = tmp_path / "out"
+    texts = write_json(tmp_path / "text.jsonl", {"text": "The ship  waits near the bridge."}, {"text": evaluated[1][0]})
+    config = config_for(tmp_path / "config.yaml", small, "low_rank: {rank: 4}", "keep: {weight: 2}")
     ended = semblance(
-        *("train", "twitter4sse", "--rows", str(rows), "--out", str(out), "--data", str(data)),
-        *("--config", str(config_for(tmp_path / "config.yaml", small)), "--exclude", "evaluation"),
+        *("train", "clrcmd", "--rows", str(rows), "--keep", str(texts), "--config", str(config), "--out", str(out)),
+        *("--data", str(data), "--exclude", "evaluation"),
     )
     assert ended.returncode == 0, ended.stderr
     assert "41 rows (2 left out by --exclude, 0 without a label)" in ended.stderr
     assert "left out by --exclude, some rows by several sets: sickr 2, stsb 1" in ended.stderr
-    card = " ".join((out / "README.md").read_text("utf-8").split())
-    assert "2 rows were left out because an evaluation uses their texts (by set, some by several: `sickr` 2, " in card
-    assert json.loads((out / "training.json").read_text())["rows_removed_by"] == {"sickr": 2, "stsb": 1}
-
-
-def test_running_text_is_kept_without_evaluated_texts(small: Path, data: Path, tmp_path: Path) -> None:
-    rows = rows_for("clrcmd", tmp_path / "rows.tsv")
-    leaked = json.dumps({"text": (data / "stsb" / "stsb.dev.tsv").read_text("utf-8").splitlines()[1].split("\t")[4]})
-    texts = write(tmp_path / "text.jsonl", '{"text": "The ship  waits near the bridge."}', leaked)
-    settings = "low_rank: {rank: 4}", "keep: {weight: 2}"
-    config = config_for(tmp_path / "config.yaml", small, *settings)
-    out = tmp_path / "out"
-    ended = semblance(
-        *("train", "clrcmd", "--rows", str(rows), "--keep", str(texts), "--config", str(config), "--out", str(out)),
-        *("--data", str(data), "--exclude", "stsb_dev"),
-    )
-    assert ended.returncode == 0, ended.stderr
     record = json.loads((out / "training.json").read_text())
+    assert record["rows_removed_by"] == {"sickr": 2, "stsb": 1}
     assert (record["kept_texts"], record["kept_texts_removed"], record["settings"]["keep"]["weight"]) == (1, 1, 2.0)
     card = " ".join((out / "README.md").read_text("utf-8").split())
-    assert "Token vectors of 1 running texts" in card
-    assert "1 texts were left out likewise" in card
+    for said in (
+        "2 rows were left out because an evaluation uses their texts (by set, some by several: `sickr` 2, ",
+        "Token vectors of 1 running texts",
+        "1 texts were left out likewise",
+    ):
+        assert said in card
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_a_stopped_run_resumes_when_started_again(how: signal.Signals, small: Path, data: Path, tmp_path: Path) -> None:
+def test_a_stopped_run_resumes_when_started_again(small: Path, data: Path, tmp_path: Path) -> None:
     rows, config = rows_for("clrcmd", tmp_path / "rows.tsv"), config_for(tmp_path / "config.yaml", small)
     out, work = tmp_path / "out", tmp_path / "out.training"
     command = ("train", "clrcmd", "--rows", str(rows), "--config", str(config), "--out", str(out), "--data", str(data))
     with held("semblance.models.training.trainer:Trainer.training_step", *command, calls=4) as third_step_done:
-        stderr = third_step_done.interrupt(how)
-    assert ("stopped; the same command resumes from the last checkpoint" in stderr) == (how == signal.SIGINT)
+        stderr = third_step_done.interrupt(signal.SIGINT)
+    assert "stopped; the same command resumes from the last checkpoint" in stderr
     assert not out.exists()
     ended = semblance(*command)
     assert ended.returncode == 0, ended.stderr
@@ -167,12 +151,7 @@ BAD: dict[str, tuple[str, list[str], str, str]] = {
     "grades the wrong way round": ("sbert_regression", ["lowest: 5"], "", "lowest must be below highest"),
     "another column": ("sbert_triplet", [], "", "no column is named anchor, positive, negative; the columns are sent0"),
     "kept vectors without adapters": ("clrcmd", ["keep: {}"], "", "set low_rank, too"),
-    "kept vectors without texts": (
-        "clrcmd",
-        ["keep: {}", "low_rank: {}", "batch_size: 2"],
-        "",
-        "give both or neither",
-    ),
+    "kept vectors without texts": ("clrcmd", ["keep: {}", "low_rank: {}", "batch_size: 2"], "", "give both or neither"),
     "nothing to leave out by": ("clrcmd", [], "nothing", "there is no 'nothing' among the data sets"),
 }
 

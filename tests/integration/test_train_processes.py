@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from semblance.models.training.trainer import last_checkpoint
+from tests.integration import train_cases
 from tests.models.training import train_tiny
 from tests.models.training.tiny_runs import vectors
-from tests.support.small_model import make_small
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning:transformers", "ignore::DeprecationWarning")
@@ -28,7 +28,9 @@ FURTHER = {
     "keep": {"batch_size": 7},
     "align": {"sets": ["own"], "batch_size": 5},
 }
+KILLED = "ranking of positives, resumed within its second epoch of 6 steps, whose order differs from that of the first"
 RUNS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    KILLED: ("twitter4sse", {"epochs": 3, "check_every": 5}),
     "RCMD and pooled vectors, with cached gradients": ("clrcmd", {"pooled_weight": 1, "mini_batch": 3}),
     "RCMD, with kept vectors and aligned words": ("clrcmd", FURTHER),
     "ranking of positives, with accumulated gradients": ("twitter4sse", {"accumulate": 2}),
@@ -36,40 +38,16 @@ RUNS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_small(tmp_path_factory.mktemp("base") / "small")
-
-
-Arguments = tuple[str, str, str, str]
-
-
-def arguments(recipe: str, settings: Mapping[str, Any], small: Path, out: Path) -> Arguments:
-    """The arguments of a worker that trains to `out`."""
-    return recipe, json.dumps({**SETTINGS, **settings}), str(small), str(out)
-
-
-def start_two(*worker: str) -> subprocess.Popen[str]:
-    torchrun = str(Path(sys.executable).with_name("torchrun"))
-    command = [torchrun, "--standalone", "--nproc-per-node", "2", "-m", train_tiny.__name__, *worker]
-    return subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, stderr=subprocess.PIPE, text=True)
-
-
-def train_by_two(*worker: str) -> None:
-    with start_two(*worker) as ended:
-        stderr = ended.communicate()[1]
-    assert ended.returncode == 0, stderr
-
-
-@pytest.mark.parametrize("case", RUNS)
-def test_two_processes_train_the_model_of_one(case: str, small: Path, tmp_path: Path) -> None:
+def arguments(case: str, small: Path, folder: Path) -> list[str]:
+    """The arguments of a worker that trains a case to a folder of its name."""
     recipe, settings = RUNS[case]
-    one, two = tmp_path / "one", tmp_path / "two"
-    train_tiny.main(*arguments(recipe, settings, small, one))
-    train_by_two(*arguments(recipe, settings, small, two))
-    np.testing.assert_allclose(vectors(two), vectors(one), atol=1e-4)
-    print(f"{case}: {np.abs(vectors(two) - vectors(one)).max():.1e}")
-    assert np.abs(vectors(one) - vectors(small)).max() > 0.01
+    return [recipe, json.dumps({**SETTINGS, **settings}), str(small), str(folder / case)]
+
+
+def start_two(*cases: list[str]) -> subprocess.Popen[str]:
+    torchrun = str(Path(sys.executable).with_name("torchrun"))
+    command = [torchrun, "--standalone", "--nproc-per-node", "2", "-m", train_cases.__name__, json.dumps(cases)]
+    return subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, stderr=subprocess.PIPE, text=True)
 
 
 def reached(out: Path) -> int:
@@ -84,18 +62,27 @@ def second_worker(torchrun: int) -> int:
     return next(int(each) for each in children if b"\0RANK=1\0" in Path(f"/proc/{each}/environ").read_bytes())
 
 
-def test_a_run_resumes_after_one_process_was_killed(small: Path, tmp_path: Path) -> None:
-    """Inside of the second epoch of 6 steps, whose order differs from that of the first."""
-    settings = {"epochs": 3, "check_every": 5}
-    one, two = tmp_path / "one", tmp_path / "two"
-    both = arguments("twitter4sse", settings, small, two)
-    with start_two(*both, "12") as torchrun:
-        until(lambda: reached(two) == 10 or torchrun.poll() is not None, "the checkpoint of step 10")
+@pytest.fixture(scope="module")
+def by_two(small: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The models of all cases, trained by two processes, of which one was killed in the first case."""
+    folder = tmp_path_factory.mktemp("two")
+    with start_two([*arguments(KILLED, small, folder), "12"]) as torchrun:
+        until(lambda: reached(folder / KILLED) == 10 or torchrun.poll() is not None, "the checkpoint of step 10")
         assert torchrun.poll() is None, torchrun.communicate()[1]
         os.kill(second_worker(torchrun.pid), signal.SIGKILL)
         torchrun.communicate()
     assert torchrun.returncode != 0
-    assert not two.exists()
-    train_by_two(*both)
-    train_tiny.main(*arguments("twitter4sse", settings, small, one))
-    np.testing.assert_allclose(vectors(two), vectors(one), atol=1e-4)
+    assert not (folder / KILLED).exists()
+    with start_two(*(arguments(case, small, folder) for case in RUNS)) as ended:
+        stderr = ended.communicate()[1]
+    assert ended.returncode == 0, stderr
+    return folder
+
+
+@pytest.mark.parametrize("case", RUNS)
+def test_two_processes_train_the_model_of_one(case: str, small: Path, by_two: Path, tmp_path: Path) -> None:
+    train_tiny.main(*arguments(case, small, tmp_path))
+    one, two = vectors(tmp_path / case), vectors(by_two / case)
+    print(f"{case}: {np.abs(two - one).max():.1e}")
+    np.testing.assert_allclose(two, one, atol=1e-4)
+    assert np.abs(one - vectors(small)).max() > 0.01
