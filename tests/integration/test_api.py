@@ -230,12 +230,12 @@ def test_versions_of_a_deleted_collection_are_refused(api: Api) -> None:
 
 
 def test_creating_again_changes_nothing_and_other_settings_conflict(http: httpx2.Client, api: Api) -> None:
-    settings = {"measure": "rcmd", "passages": {"tokens": 64, "overlap": 2}}
+    settings = {"passages": {"tokens": 64, "overlap": 2}}
     api.collection("twice", **settings)
     for same in (settings, {}):
         again = http.put("/collections/twice", json=same)
         assert (again.status_code, again.json()["passages"]) == (200, {"tokens": 64, "overlap": 2, "count": 0})
-    for other in ({"measure": "cosine"}, {"passages": "none"}):
+    for other in ({"measure": "rcmd"}, {"passages": "none"}):
         assert code_of(http.put("/collections/twice", json=other)) == (409, "collection_differs")
     assert http.delete("/collections/twice").status_code == 204
     assert http.get("/collections/twice").status_code == 404

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import httpx2
 import numpy as np
 import pytest
 
+from tests.integration.conftest import Api, code_of, served
 from tests.support.command_line import semblance
 from tests.support.running_service import running_process
 from tests.support.text_files import write_table
@@ -24,7 +24,7 @@ NAME = "small questions"
 class Calibrated(NamedTuple):
     """A running service with one calibrated measure, and the file of that calibration."""
 
-    http: httpx2.Client
+    api: Api
     file: dict[str, Any]
 
 
@@ -46,14 +46,8 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Calibrated]:
     assert ran.returncode == 0, ran.stderr
     assert "restart the service" in ran.stdout
     [file] = (home / "calibrations").iterdir()
-    with running_process(home=home, sample="1") as process, httpx2.Client(base_url=process.url, timeout=120) as http:
-        yield Calibrated(http, json.loads(file.read_text("utf-8")))
-
-
-def post(service: Calibrated, path: str, body: dict[str, Any], status: int = 200) -> Any:
-    answer = service.http.post(path, json=body)
-    assert answer.status_code == status, answer.text
-    return answer.json()
+    with served(home, sample="1") as (_, api):
+        yield Calibrated(api, json.loads(file.read_text("utf-8")))
 
 
 def expected(service: Calibrated, scores: Any) -> Any:
@@ -71,41 +65,38 @@ def test_the_file_tells_its_data_and_reliability(service: Calibrated) -> None:
 
 def test_scores_of_pairs_come_with_probabilities(service: Calibrated) -> None:
     pairs = [{"a": "The cat is old.", "b": "An old cat."}, {"a": "The cat is old.", "b": "It rains in the market."}]
-    found = post(service, "/similarity", {"pairs": pairs, "measure": "rcmd_words"})
+    found = service.api.ok("/similarity", {"pairs": pairs, "measure": "rcmd_words"})
     assert found["probabilities"] == expected(service, found["scores"])
     first, second = found["probabilities"]
     assert first > 0.8
     assert second < 0.3
     assert found["calibration"] == {"data": NAME, "pairs": 120, "error": service.file["error"]}
     texts = ["The cat is old.", "An old cat.", "It rains in the market."]
-    matrix = post(service, "/similarity", {"left": texts[:1], "right": texts, "measure": "rcmd_words"})
+    matrix = service.api.ok("/similarity", {"left": texts[:1], "right": texts, "measure": "rcmd_words"})
     assert np.ravel(matrix["probabilities"]) == expected(service, np.ravel(matrix["scores"]))
 
 
 def test_measures_without_calibration_have_no_probability(service: Calibrated) -> None:
     pairs = [{"a": "The cat is old.", "b": "An old cat."}]
     for options in ({"measure": "cosine"}, {"measure": "rcmd_words", "model": "minilm"}):
-        found = post(service, "/similarity", {"pairs": pairs, **options})
+        found = service.api.ok("/similarity", {"pairs": pairs, **options})
         assert found["probabilities"] is None
         assert found["calibration"] is None
-    for path, body in (
-        ("/search", {"query": "parcel", "min_probability": 0.5}),
-        ("/v2/rerank", {"query": "parcel", "documents": ["a parcel"], "measure": "cosine", "min_probability": 0.5}),
-    ):
-        refused = post(service, path, body, 422 if path == "/search" else 400)
-        assert refused["code"] == "not_calibrated"
-        assert "cosine has no calibration under minilm-words" in json.dumps(refused)
+    for path, more, status in (("/search", {}, 422), ("/v2/rerank", {"documents": ["x"], "measure": "cosine"}, 400)):
+        refused = service.api.post(path, {"query": "parcel", "min_probability": 0.5, **more})
+        assert code_of(refused) == (status, "not_calibrated")
+        assert "cosine has no calibration under minilm-words" in refused.text
 
 
 def test_hits_below_the_least_probability_are_left_out(service: Calibrated) -> None:
     body = {"query": "my parcel never came", "k": 20, "measure": "rcmd_words"}
-    everything = post(service, "/search", body)
+    everything = service.api.ok("/search", body)
     [hits] = [each["hits"] for each in everything["results"]]
     probabilities = [each["probability"] for each in hits]
     assert probabilities == expected(service, [each["score"] for each in hits])
     assert everything["calibration"]["data"] == NAME
     least = (probabilities[0] + probabilities[-1]) / 2
-    [kept] = [each["hits"] for each in post(service, "/search", {**body, "min_probability": least})["results"]]
+    kept = service.api.hits(**body, min_probability=least)
     assert [each["id"] for each in kept] == [each["id"] for each in hits if each["probability"] >= least]
     assert 0 < len(kept) < len(hits)
 
@@ -113,24 +104,25 @@ def test_hits_below_the_least_probability_are_left_out(service: Calibrated) -> N
 def test_reranked_documents_have_the_probability_as_relevance(service: Calibrated) -> None:
     documents = ["The weather is fine.", "An old cat.", "The cat is very old.", " "]
     body = {"query": "The cat is old.", "documents": documents, "measure": "rcmd_words"}
-    found = post(service, "/v2/rerank", body)
+    found = service.api.ok("/v2/rerank", body)
     assert found["calibration"]["data"] == NAME
     read = [each for each in found["results"] if each["index"] != 3]
     assert [each["relevance_score"] for each in read] == expected(service, [each["raw_score"] for each in read])
     assert [each["probability"] for each in read] == [each["relevance_score"] for each in read]
     assert found["results"][-1]["relevance_score"] == 0
     assert "probability" not in found["results"][-1]  # it has no text
-    kept = post(service, "/v2/rerank", {**body, "min_probability": 0.5})["results"]
+    kept = service.api.ok("/v2/rerank", {**body, "min_probability": 0.5})["results"]
     assert {each["index"] for each in kept} == {each["index"] for each in read if each["relevance_score"] >= 0.5}
-    assert "calibration" not in post(service, "/v2/rerank", {**body, "measure": "rcmd"})
+    assert "calibration" not in service.api.ok("/v2/rerank", {**body, "measure": "rcmd"})
 
 
 def test_explanations_have_a_probability(service: Calibrated) -> None:
-    found = service.http.get("/explain", params={"a": "The cat is old.", "b": "An old cat."}).json()
+    pair = {"a": "The cat is old.", "b": "An old cat."}
+    found = service.api.get("/explain", **pair)
     assert found["probability"] == expected(service, found["score"])
     assert found["calibration"]["pairs"] == 120
     for kind in ("svg", "html"):
-        picture = service.http.get("/explain", params={"a": "The cat is old.", "b": "An old cat.", "format": kind}).text
+        picture = service.api.http.get("/explain", params={**pair, "format": kind}).text
         said = " ".join(re.sub("<[^>]*>", " ", picture).split())  # lines of a picture are elements of their own
         cases = f"{100 * found['probability']:.0f} of 100 cases"
         assert f"people call such a pair the same in {cases}, judging by {NAME}" in said
@@ -138,21 +130,20 @@ def test_explanations_have_a_probability(service: Calibrated) -> None:
 
 
 def test_models_list_their_calibrations(service: Calibrated) -> None:
-    models = {each["name"]: each["calibrations"] for each in service.http.get("/models").json()["models"]}
+    models = {each["name"]: each["calibrations"] for each in service.api.get("/models")["models"]}
     own = {"measure": "rcmd_words", "data": NAME, "pairs": 120, "error": service.file["error"]}
     assert (models["minilm"], models["minilm-words"]) == ([], [own])
 
 
 def test_unusable_pairs_are_refused_by_name(tmp_path: Path) -> None:
-    home = str(tmp_path / "home")
     few = write_table(tmp_path / "few.tsv", [("sentence1", "sentence2", "label"), ("a cat", "a dog", 1), ("a", "b", 0)])
-    ran = semblance("calibrate", f"labels:{few}", "--home", home)
-    assert "has 2 pairs, 1 of which match: a calibration needs 100 pairs or more" in ran.stderr
     graded = write_table(tmp_path / "graded.tsv", [("sentence1", "sentence2", "score"), ("a", "b", 1), ("c", "d", 2)])
-    ran = semblance("calibrate", f"pairs:{graded}", "--home", home)
-    assert "--same-from" in ran.stderr
-    ran = semblance("calibrate", f"triplets:{few}", "--home", home, "--measure", "nosuch")
-    assert "nosuch" in ran.stderr
+    for arguments, said in (
+        ((f"labels:{few}",), "has 2 pairs, 1 of which match: a calibration needs 100 pairs or more"),
+        ((f"pairs:{graded}",), "--same-from"),
+        ((f"triplets:{few}", "--measure", "nosuch"), "nosuch"),
+    ):
+        assert said in semblance("calibrate", *arguments, "--home", str(tmp_path / "home")).stderr
     assert not (tmp_path / "home").exists()
 
 
@@ -171,7 +162,7 @@ def test_evaluate_prints_the_reliability_of_every_map_on_every_set(service: Cali
     out, report = tmp_path / "reliability.json", tmp_path / "report"
     ran = semblance(
         *("evaluate", "--calibrate", "--sets", f"{labels},{graded}", "--same-from", "4", "--measure", "rcmd_words"),
-        *("--draws", "100", "--json", str(out), "--report", str(report), "--url", str(service.http.base_url)),
+        *("--draws", "100", "--json", str(out), "--report", str(report), "--url", str(service.api.http.base_url)),
     )
     assert ran.returncode == 0, ran.stderr
     assert "calibration error, on its own set by cross-fitting" in ran.stdout

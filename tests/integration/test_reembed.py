@@ -11,7 +11,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,11 +19,10 @@ import httpx2
 import pytest
 from semblance_client import Client, Retries
 
-from tests.integration.conftest import Api
+from tests.integration.conftest import Api, code_of, served
 from tests.support.command_line import semblance
 from tests.support.held_command import held
-from tests.support.project import PROJECT
-from tests.support.running_service import SEMBLANCE, Service, running_process
+from tests.support.running_service import SEMBLANCE, Service
 from tests.support.servers.word_models import sentence, write_model
 
 OLD, NEW = "minilm-clrcmd", "minilm-words"
@@ -53,14 +51,10 @@ def by_id(result: Any) -> dict[str, float]:
     return {hit["id"]: hit["score"] for hit in result["hits"]}
 
 
-def refusal(answer: httpx2.Response) -> tuple[int, str]:
-    return answer.status_code, answer.json()["code"]
-
-
 def assert_scores_as_fresh(api: Api, name: str, measures: tuple[str, ...], **settings: object) -> None:
     """Assert that it scores as a collection filled by its present model from the start."""
-    model = api.http.get(f"/collections/{name}").json()["model"]
-    listed = api.http.get(f"/collections/{name}/documents", params={"limit": 1000}).json()["documents"]
+    model = api.get(f"/collections/{name}")["model"]
+    listed = api.get(f"/collections/{name}/documents", limit=1000)["documents"]
     api.collection("fresh", model=model, **settings)
     api.store("fresh", *documents({each["id"]: each["text"] for each in listed}))
     for measure in measures:
@@ -71,28 +65,30 @@ def assert_scores_as_fresh(api: Api, name: str, measures: tuple[str, ...], **set
 def test_a_collection_rolls_over_during_searches_and_writes(api: Api, http: httpx2.Client) -> None:
     api.collection("moving", model=OLD, tokens="int8")
     api.store("moving", *documents(TEXTS))
-    assert http.get("/collections/moving").json()["reembedding"] is None
-    former = api.ok("/search", {"query": QUERIES[0], "collection": "moving"})
-    before = scores(api, "moving")
-    begun = http.put("/collections/moving/reembedding", json={"model": NEW}).json()
+    address, query = "/collections/moving/reembedding", {"query": QUERIES[0], "collection": "moving"}
+    for step in ("step", "switch"):
+        assert code_of(http.post(f"{address}/{step}")) == (409, "no_reembedding")
+    assert code_of(http.put(address, json={"model": "nosuch"})) == (404, "unknown_model")
+    assert code_of(http.put(address, json={})) == (422, "invalid_request")
+    assert http.put(address, json={"model": OLD}).json()["reembedding"] is None
+    former, before = api.ok("/search", query), scores(api, "moving")
+    begun = http.put(address, json={"model": NEW}).json()
     assert (begun["model"], begun["reembedding"]["model"], begun["reembedding"]["documents_left"]) == (OLD, NEW, 30)
-    again = http.put("/collections/moving/reembedding", json={"model": NEW}).json()
-    assert again == begun
-    assert refusal(http.put("/collections/moving/reembedding", json={"model": OLD})) == (409, "reembedding_differs")
-    assert refusal(http.post("/collections/moving/reembedding/switch")) == (409, "reembedding_unfinished")
+    assert http.put(address, json={"model": NEW}).json() == begun
+    assert code_of(http.put(address, json={"model": OLD})) == (409, "reembedding_differs")
+    assert code_of(http.post(f"{address}/switch")) == (409, "reembedding_unfinished")
     assert scores(api, "moving") == before
 
     api.store("moving", {"id": "more", "text": "My parcel never came, and now?"})
     http.delete(f"/collections/moving/documents/{SAMPLE[0]['id']}")
-    assert http.get("/collections/moving").json()["reembedding"]["documents_left"] == 29
-    done = http.post("/collections/moving/reembedding/step").json()
+    assert api.get("/collections/moving")["reembedding"]["documents_left"] == 29
+    done = http.post(f"{address}/step").json()
     assert (done["embedded"], done["left"]) == (29, 0)
-    during = api.ok("/search", {"query": QUERIES[0], "collection": "moving", "min_version": done["version"]})
+    during = api.ok("/search", query | {"min_version": done["version"]})
     assert (during["model"], during["space"]) == (OLD, former["space"])
 
-    switched = http.post("/collections/moving/reembedding/switch").json()["version"]
-    after = api.ok("/search", {"query": QUERIES[0], "collection": "moving", "min_version": switched})
-    shown = http.get("/collections/moving").json()
+    switched = http.post(f"{address}/switch").json()["version"]
+    after, shown = api.ok("/search", query | {"min_version": switched}), api.get("/collections/moving")
     assert (after["model"], after["space"], after["version"]) == (NEW, shown["space"], switched)
     assert after["space"] != former["space"]
     assert (shown["model"], shown["reembedding"], shown["count"]) == (NEW, None, 30)
@@ -100,32 +96,17 @@ def test_a_collection_rolls_over_during_searches_and_writes(api: Api, http: http
     assert_scores_as_fresh(api, "moving", ("cosine", "rcmd"), tokens="int8")
 
 
-def test_impossible_operations_are_refused_with_a_code(api: Api, http: httpx2.Client) -> None:
-    api.collection("still", model=OLD)
-    for path in ("step", "switch"):
-        assert refusal(http.post(f"/collections/still/reembedding/{path}")) == (409, "no_reembedding")
-        assert refusal(http.post(f"/collections/nosuch/reembedding/{path}")) == (404, "unknown_collection")
-    assert refusal(http.put("/collections/still/reembedding", json={"model": "nosuch"})) == (404, "unknown_model")
-    assert refusal(http.put("/collections/nosuch/reembedding", json={"model": NEW})) == (404, "unknown_collection")
-    assert refusal(http.put("/collections/still/reembedding", json={})) == (422, "invalid_request")
-    assert http.put("/collections/still/reembedding", json={"model": OLD}).json()["reembedding"] is None
-    assert http.delete("/collections/still/reembedding").status_code == 204
-    assert refusal(http.delete("/collections/nosuch/reembedding")) == (404, "unknown_collection")
-
-
 def test_the_command_drops_an_unfinished_reembedding(api: Api, http: httpx2.Client, url: str) -> None:
     api.collection("dropped", model=OLD)
-    api.store("dropped", *documents(TEXTS))
+    api.store("dropped", {"id": "a", "text": "A text."})
     http.put("/collections/dropped/reembedding", json={"model": NEW})
     ran = semblance("index", "reembed", "dropped", "--drop", "--url", url)
     assert (ran.returncode, "unfinished work was discarded" in ran.stderr) == (0, True), ran.stderr
-    assert http.get("/collections/dropped").json()["reembedding"] is None
-    missing = semblance("index", "reembed", "dropped", "--url", url)
-    assert missing.returncode == 2
-    assert "--model" in missing.stderr
-    unknown = semblance("index", "reembed", "dropped", "--model", "nosuch", "--url", url)
-    assert unknown.returncode == 1
-    assert "no model 'nosuch' is served" in unknown.stderr
+    assert api.get("/collections/dropped")["reembedding"] is None
+    assert http.delete("/collections/dropped/reembedding").status_code == 204, "nothing to drop"
+    for options, code, said in (((), 2, "--model"), (("--model", "nosuch"), 1, "no model 'nosuch' is served")):
+        ran = semblance("index", "reembed", "dropped", *options, "--url", url)
+        assert (ran.returncode, said in ran.stderr) == (code, True)
 
 
 @pytest.fixture
@@ -161,11 +142,8 @@ def test_the_command_resumes_after_it_or_the_service_was_killed(
         shown = http.get("/collections/c").json()
         assert (shown["model"], shown["reembedding"]["documents_left"]) == (FORMER, len(MANY) - 256)
 
-    send, calls, restart = (
-        Client.send,
-        itertools.count(1),
-        threading.Thread(target=start_after_failures, args=(filled,)),
-    )
+    send, calls = Client.send, itertools.count(1)
+    restart = threading.Thread(target=start_after_failures, args=(filled,))
 
     def sending(*call: Any) -> Any:
         if next(calls) == 3:
@@ -195,14 +173,9 @@ def test_the_command_resumes_after_it_or_the_service_was_killed(
 def replicas(postgres: str, tmp_path: Path) -> Iterator[list[Api]]:
     """Two replicas of one database."""
     settings = {"database_url": postgres, "database_timeout_s": "60", "min_version_wait_s": "60"}
-    with ExitStack() as running:
-        apis = []
-        for name in "a", "b":
-            home = tmp_path / name
-            home.mkdir()
-            service = running.enter_context(running_process(PROJECT, home, models=word_models(home), **settings))
-            apis.append(Api(running.enter_context(httpx2.Client(base_url=service.url, timeout=120))))
-        yield apis
+    models = word_models(tmp_path)
+    with served(models=models, **settings) as (_, here), served(models=models, **settings) as (_, there):
+        yield [here, there]
 
 
 def test_a_replica_answers_correctly_by_one_model_or_the_other(replicas: list[Api]) -> None:
