@@ -70,6 +70,12 @@ def http(url: str) -> Iterator[httpx2.Client]:
         yield client
 
 
+def _parsed(answer: httpx2.Response) -> Any:
+    """The JSON of an answer with status 200, which has no NaN and no infinity."""
+    assert answer.status_code == 200, answer.text
+    return json.loads(answer.text, parse_constant=lambda name: pytest.fail(f"{name} in {answer.text}"))
+
+
 class Api:
     """Shortcuts for frequent calls."""
 
@@ -82,15 +88,11 @@ class Api:
         return self.http.post(path, content=content, headers={"content-type": "application/json"})
 
     def ok(self, path: str, body: object) -> Any:
-        answer = self.post(path, body)
-        assert answer.status_code == 200, answer.text
-        return answer.json()
+        return _parsed(self.post(path, body))
 
     def get(self, path: str, **params: object) -> Any:
         """The JSON of a GET that succeeds."""
-        answer = self.http.get(path, params={name: str(value) for name, value in params.items()})
-        assert answer.status_code == 200, answer.text
-        return answer.json()
+        return _parsed(self.http.get(path, params={name: str(value) for name, value in params.items()}))
 
     def hits(self, query: str | None = None, **options: object) -> list[dict[str, Any]]:
         """Hits of a search for one query or, by `like`, document."""

@@ -60,6 +60,11 @@ def write_texts(folder: Path, files: int = 3, rows: int = ROWS) -> list[dict[str
     return written
 
 
+def by_ray(*arguments: object) -> list[str]:
+    """A command that runs by Ray in a process of its own."""
+    return [sys.executable, "-m", SEMBLANCE, *map(str, arguments), "--engine", "ray"]
+
+
 def read_rows(out: Path) -> list[dict[str, Any]]:
     return [row for file in sorted(out.glob("*.parquet")) for row in pq.read_table(file).to_pylist()]
 
@@ -86,36 +91,31 @@ def assert_same(rows: list[dict[str, Any]], others: list[dict[str, Any]]) -> Non
 
 
 def test_no_row_is_lost_and_a_second_run_does_nothing(tmp_path: Path, models: str) -> None:
+    def run(*said: str) -> dict[Path, int]:
+        """Files with the times of their last change."""
+        ran = semblance("embed", str(tmp_path / "in"), str(out), "--model", models)
+        assert ran.returncode == 0, ran.stderr
+        for each in said:
+            assert each in ran.stderr
+        return {file: file.stat().st_mtime_ns for file in sorted(out.glob("*.parquet"))}
+
     written, out = write_texts(tmp_path / "in"), tmp_path / "out"
-    ran = semblance("embed", str(tmp_path / "in"), str(out), "--model", models)
-    assert ran.returncode == 0, ran.stderr
-    rows = read_rows(out)
-    assert f"{len(written) + 1:,} rows in 3 new files, 0 files from earlier runs" in ran.stderr
-    by_file = [pq.read_table(file)["id"].to_pylist() for file in sorted(out.glob("*.parquet"))]
+    before = run(f"{len(written) + 1:,} rows in 3 new files, 0 files from earlier runs")
+    rows, broken = read_rows(out), f"part.1.jsonl:{ROWS + 1}"
     ids = [row["id"] for row in written]
-    ids.insert(-ROWS, f"part.1.jsonl:{ROWS + 1}")
-    assert [each for file in by_file for each in file] == ids, "a row is lost, or in another place"
+    ids.insert(-ROWS, broken)
+    assert [row["id"] for row in rows] == ids, "a row is lost, or in another place"
     errors = {row["id"]: row["error"].partition(":")[0] for row in rows if row["vector"] is None}
-    assert errors == {
-        "empty": "empty_text",
-        "lost": "ill_formed_text",
-        "long": "text_too_long",
-        f"part.1.jsonl:{ROWS + 1}": "malformed_json",
-    }
+    codes = {"empty": "empty_text", "lost": "ill_formed_text", "long": "text_too_long", broken: "malformed_json"}
+    assert errors == codes
     assert all((row["error"] is None) == (row["vector"] is not None) for row in rows)
     assert json.loads(next(row["metadata"] for row in rows if row["id"] == "2-5")) == {"n": 5, "tag": ["a"]}
 
-    before = {file: file.stat().st_mtime_ns for file in out.glob("*.parquet")}
-    again = semblance("embed", str(tmp_path / "in"), str(out), "--model", models)
-    assert "0 rows in 0 new files, 3 files from earlier runs" in again.stderr
-    assert {file: file.stat().st_mtime_ns for file in out.glob("*.parquet")} == before
-
-    first, *_ = sorted(before)
+    assert run("0 rows in 0 new files, 3 files from earlier runs") == before
+    first, *_ = before
     first.unlink()
     (out / f"{first.name}.killed.partial").write_bytes(b"PAR1")
-    resumed = semblance("embed", str(tmp_path / "in"), str(out), "--model", models)
-    assert "1 new files, 2 files from earlier runs" in resumed.stderr
-    after = {file: file.stat().st_mtime_ns for file in out.glob("*.parquet")}
+    after = run("1 new files, 2 files from earlier runs")
     assert after.keys() == before.keys()
     assert sum(after[file] != before[file] for file in before) == 1
     assert not list(out.glob("*.partial"))
@@ -124,20 +124,13 @@ def test_no_row_is_lost_and_a_second_run_does_nothing(tmp_path: Path, models: st
 
 def test_another_model_or_content_makes_another_file(tmp_path: Path, models: str) -> None:
     write_texts(tmp_path / "in", files=1, rows=3)
+    (tmp_path / "in" / "broken.parquet").write_bytes(b"no Parquet")
     other = f"words={write_model(tmp_path / 'other.npz', 2)}"
     for options in (["--model", models], ["--model", other], ["--model", models, "--tokens"]):
-        assert semblance("embed", str(tmp_path / "in"), str(tmp_path / "out"), *options).returncode == 0
-    assert len({read_space(file).space for file in (tmp_path / "out").glob("*.parquet")}) == 2
-    assert len(list((tmp_path / "out").glob("*.parquet"))) == 3
-
-
-def test_files_that_cannot_be_read_are_named_and_others_written(tmp_path: Path, models: str) -> None:
-    write_texts(tmp_path / "in", files=1)
-    (tmp_path / "in" / "broken.parquet").write_bytes(b"no Parquet")
-    ran = semblance("embed", str(tmp_path / "in"), str(tmp_path / "out"), "--model", models)
-    assert ran.returncode == 1
-    assert "broken.parquet cannot be read as Parquet" in ran.stderr
-    assert len(read_rows(tmp_path / "out")) == ROWS + len(REFUSED)
+        ran = semblance("embed", str(tmp_path / "in"), str(tmp_path / "out"), *options)
+        assert (ran.returncode, "broken.parquet cannot be read as Parquet" in ran.stderr) == (1, True)
+    files = list((tmp_path / "out").glob("*.parquet"))
+    assert (len({read_space(file).space for file in files}), len(files)) == (2, 3)
 
 
 @pytest.mark.parametrize("tokens", [[], ["--tokens"]])
@@ -187,10 +180,9 @@ def test_killed_ray_workers_lose_and_repeat_no_row(tmp_path: Path) -> None:
     written = write_texts(texts, files=8, rows=150)
     local = semblance("embed", str(texts), str(tmp_path / "local"), "--model", "minilm")
     assert local.returncode == 0, local.stderr
-    command = [sys.executable, "-m", SEMBLANCE, "embed", str(texts), str(tmp_path / "ray")]
-    options = ["--model", "minilm", "--engine", "ray"]
+    command = by_ray("embed", texts, tmp_path / "ray", "--model", "minilm")
     environment = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
-    with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True, env=environment) as driver:
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as driver:
         killed = kill_workers(driver, 2, random.Random(), most_s=0.5)
         _, errors = driver.communicate()
     assert driver.returncode == 0, errors
@@ -210,10 +202,9 @@ def test_killed_ray_workers_lose_and_repeat_no_row(tmp_path: Path) -> None:
 def test_a_client_without_the_token_cannot_use_the_cluster(tmp_path: Path) -> None:
     """Ray's processes listen on all addresses, and run whatever code a client sends."""
     write_texts(tmp_path / "in", files=8, rows=1500)
-    command = [sys.executable, "-m", SEMBLANCE, "embed", str(tmp_path / "in"), str(tmp_path / "out")]
+    command = by_ray("embed", tmp_path / "in", tmp_path / "out", "--model", "minilm")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
-    options = ["--model", "minilm", "--engine", "ray"]
-    with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True, env=environment) as driver:
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as driver:
         try:
             address, token = local_cluster(driver)
             client = [sys.executable, "-c", f"import ray; ray.init(address={address!r}); print(len(ray.nodes()))"]
@@ -243,8 +234,8 @@ def test_all_shards_of_a_harvest_run_by_ray(tmp_path: Path) -> None:
     assert one.returncode == 0, one.stderr
     two = semblance(*options, "--out", str(tmp_path / "local"), "--shards", "2")
     assert "shard 1/2, 45 of them from earlier runs" in two.stderr
-    command = [sys.executable, "-m", SEMBLANCE, *options, "--out", str(tmp_path / "ray")]
-    ran = subprocess.run([*command, "--shards", "2", "--engine", "ray"], capture_output=True, text=True, check=False)
+    command = by_ray(*options, "--out", tmp_path / "ray", "--shards", "2")
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     joined = [join_shards([tmp_path / name]).pairs for name in ("local", "ray")]
     columns = ["number1", "number2", "sentence1", "sentence2"]

@@ -295,17 +295,16 @@ def test_the_commands_of_a_page_run_in_order(page: str, workspace: Path, url: st
         run(["index", "my-documents.csv", "--collection", "rolled"], Run(service=True), home, url)
     for command in BY_PAGE[page]:
         semblance = inner_semblance(command)
-        if semblance is None:
-            run_or_check_other(command, url)
-            continue
-        words = in_workspace(semblance)
-        match COMMANDS[semblance]:
+        words = in_workspace(semblance or "")
+        match COMMANDS[semblance] if semblance else command:
             case Run() as how:
                 run(words, how, home, url)
             case Serve():
                 serve(words, settings_before(command), workspace)
             case Parse():
                 parse(words)
+            case other:
+                run_or_check_other(other, url)
 
 
 def run_or_check_other(command: str, url: str) -> None:
@@ -325,8 +324,8 @@ def run_curl(command: str, url: str) -> None:
 
 def run(words: list[str], how: Run, home: Path, url: str) -> None:
     more = ["--url", url] if how.service else []
-    environment = {**SETTINGS, "SEMBLANCE_HOME": str(home), "SEMBLANCE_EXPORTS": os.environ["SEMBLANCE_EXPORTS"]}
     if how.answer:
+        environment = {**SETTINGS, "SEMBLANCE_HOME": str(home)}
         ran = CliRunner().invoke(app, [*words, *more], input=f"{how.answer}\n", env=environment)
         assert ran.exit_code == 0, f"{words}: {ran.output}"
     else:
@@ -335,8 +334,12 @@ def run(words: list[str], how: Run, home: Path, url: str) -> None:
 
 
 def serve(words: list[str], settings: Mapping[str, str], workspace: Path) -> None:
-    """Start the service at a free port; every model scores a pair, or a key is required."""
-    environment = os.environ | settings | {"SEMBLANCE_HOME": mkdtemp(dir=workspace)}
+    """Start the service at a free port; every model scores a pair, or a key is required.
+
+    In place of the default models, which other tests serve, word vectors of this name.
+    """
+    default = {"SEMBLANCE_HOME": mkdtemp(dir=workspace), "SEMBLANCE_MODELS": "minilm-words=vectors/glove.txt"}
+    environment = os.environ | settings | default
     named = [word.partition("=")[0] for option, word in pairwise(words) if option == "--model"]
     with serving([sys.executable, "-m", SEMBLANCE, *words, "--port", "0"], workspace, environment) as address:
         if "SEMBLANCE_API_KEYS" in settings:
@@ -382,7 +385,9 @@ def short_commands() -> Iterator[tuple[str, str]]:
     for group in groups:
         for name, (module, _) in group.verbs.items():
             text = inspect.getdoc(getattr(import_module(f"{PACKAGE}.{module}"), name)) or ""
-            for command in re.findall(r"^  (?:[A-Z_]+=\S+ )?(semblance .*)", text, re.MULTILINE):
+            examples = re.findall(r"^  (?:[A-Z_]+=\S+ )?(semblance .*)", text, re.MULTILINE)
+            assert examples, f"semblance {name} --help shows no example"
+            for command in examples:
                 yield f"semblance {name} --help", command
 
 

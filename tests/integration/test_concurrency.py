@@ -81,8 +81,9 @@ def listed(http: httpx2.Client, name: str) -> dict[str, str]:
 class Reborn:
     """Writers and searchers of the collection `reborn`, which is deleted and created repeatedly."""
 
-    def __init__(self) -> None:
-        self.acknowledged: list[tuple[str, str, str]] = []  # version, id, text
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._acknowledged: list[tuple[str, str, str]] = []  # version, id, text
         self.seen = Counter[tuple[int, str]]()  # statuses and codes of all answers
 
     def writer(self, http: httpx2.Client, name: str) -> Callable[[], None]:
@@ -92,9 +93,8 @@ class Reborn:
             number = next(numbers)
             doc_id = f"{name}-{number}"
             text = f"Document {doc_id} speaks of {TOPICS[number % len(TOPICS)]}."
-            answer = self._note(store(http, "reborn", doc_id, text))
-            if answer.status_code == 200:
-                self.acknowledged.append((answer.json()["version"], doc_id, text))
+            if self._succeeded(answer := store(http, "reborn", doc_id, text)):
+                self._acknowledged.append((answer.json()["version"], doc_id, text))
 
         return write
 
@@ -103,57 +103,48 @@ class Reborn:
 
         def search() -> None:
             body: dict[str, Any] = {"query": "a document", "collection": "reborn", "k": 20}
-            if lately and self.acknowledged:
-                body["min_version"] = self.acknowledged[-1][0]
-            answer = self._note(http.post("/search", json=body))
-            if answer.status_code == 200:
+            if lately and self._acknowledged:
+                body["min_version"] = self._acknowledged[-1][0]
+            if self._succeeded(answer := http.post("/search", json=body)):
                 for hit in answer.json()["results"][0]["hits"]:
                     assert hit["text"].startswith(f"Document {hit['id']} speaks of ")
 
         return search
 
-    def acknowledged_in(self, epoch: str) -> dict[str, str]:
-        """Texts of all documents acknowledged in an epoch, by id."""
-        return {doc_id: text for version, doc_id, text in self.acknowledged if epoch_of(version) == epoch}
+    def texts(self) -> dict[str, str]:
+        """Texts of all documents acknowledged in the present collection, by id."""
+        epoch = epoch_of(self._api.get("/collections/reborn")["version"])
+        return {doc_id: text for version, doc_id, text in self._acknowledged if epoch_of(version) == epoch}
 
-    def _note(self, answer: httpx2.Response) -> httpx2.Response:
-        self.seen[answer.status_code, "" if answer.status_code == 200 else answer.json()["code"]] += 1
-        return answer
+    def _succeeded(self, answer: httpx2.Response) -> bool:
+        self.seen[answer.status_code, "" if answer.is_success else answer.json()["code"]] += 1
+        return answer.is_success
 
 
 def test_a_collection_recreated_under_load_is_consistent(
     api: Api, http: httpx2.Client, clients: Callable[[], httpx2.Client]
 ) -> None:
     api.collection("reborn")
-    reborn = Reborn()
+    reborn, missing = Reborn(api), (404, "unknown_collection")
     writers = [reborn.writer(clients(), f"w{i}") for i in range(4)]
     searchers = [reborn.searcher(clients(), lately=lately) for lately in (False, True)]
-    missing = (404, "unknown_collection")
-
-    def written(least: int) -> bool:
-        epoch = epoch_of(http.get("/collections/reborn").json()["version"])
-        return len(reborn.acknowledged_in(epoch)) >= least
-
     with repeating(*writers, *searchers):
-        for _ in range(8):
-            until(lambda: written(1), "a write")
+        for _ in range(4):
+            until(reborn.texts, "a write")
             assert http.delete("/collections/reborn").status_code == 204
             known = reborn.seen[missing]
             until(lambda: reborn.seen[missing] > known, "a request that finds no collection")  # noqa: B023
             assert http.put("/collections/reborn").status_code == 201
-        until(lambda: written(5), "writes")
+        until(lambda: len(reborn.texts()) >= 5, "writes")
 
-    documented = {(200, ""), missing, (409, "version_mismatch")}
-    assert reborn.seen.keys() <= documented
-    shown = http.get("/collections/reborn").json()
-    acknowledged_in = reborn.acknowledged_in(epoch_of(shown["version"]))
-    assert listed(http, "reborn") == acknowledged_in
-    assert shown["count"] == len(acknowledged_in)
-    answer = api.ok("/search", {"queries": list(acknowledged_in.values()), "collection": "reborn", "k": 1})
-    for (doc_id, text), result in zip(acknowledged_in.items(), answer["results"], strict=True):
+    assert reborn.seen.keys() <= {(200, ""), missing, (409, "version_mismatch")}
+    texts = reborn.texts()
+    assert listed(http, "reborn") == texts
+    assert api.get("/collections/reborn")["count"] == len(texts)
+    answer = api.ok("/search", {"queries": list(texts.values()), "collection": "reborn", "k": 1})
+    for (doc_id, text), result in zip(texts.items(), answer["results"], strict=True):
         [hit] = result["hits"]
-        assert (hit["id"], hit["text"]) == (doc_id, text)
-        assert hit["score"] == pytest.approx(1.0, abs=BOUND)
+        assert (hit["id"], hit["text"], hit["score"]) == (doc_id, text, pytest.approx(1.0, abs=BOUND))
 
 
 @pytest.mark.parametrize("texts", [96, 2], ids=["many texts", "two texts"])
@@ -182,13 +173,12 @@ def test_concurrent_writes_of_one_id_end_with_the_last_version(
     assert {status for status, _, _ in answered} <= ({200} if texts == 96 else {200, 409})
     assert len(versions) == sum(status == 200 for status, _, _ in answered) >= 1
     assert listed(http, "contested") == {"one": versions[max(versions)]}
-    assert http.get("/collections/contested").json()["count"] == 1
-    for text in {versions[max(versions)], versions[min(versions)], "Something else."}:
-        answer = api.ok("/search", {"query": text, "collection": "contested"})
-        [hit] = answer["results"][0]["hits"]
-        right = api.ok("/similarity", {"pairs": [{"a": text, "b": versions[max(versions)]}]})["scores"][0]
-        assert (hit["id"], hit["text"]) == ("one", versions[max(versions)])
-        assert hit["score"] == pytest.approx(right, abs=BOUND)
+    assert api.get("/collections/contested")["count"] == 1
+    last = versions[max(versions)]
+    for text in {last, versions[min(versions)], "Something else."}:
+        [hit] = api.hits(text, collection="contested")
+        assert (hit["id"], hit["text"]) == ("one", last)
+        assert [hit["score"]] == pytest.approx(api.scores((text, last)), abs=BOUND)
 
 
 def test_searches_are_exhaustive_at_their_version_during_rebuilds(
@@ -199,7 +189,8 @@ def test_searches_are_exhaustive_at_their_version_during_rebuilds(
     texts = [f"{word} {topic} {i}" for i, word in enumerate(("lost", "my", "new", "old", "no")) for topic in TOPICS] * 3
     texts = [f"{text} {i}" for i, text in enumerate(texts[:100])]
     queries = ["Where is my parcel?", "It rains in the garden.", "He plays the guitar."]
-    vectors = np.array([entry["embedding"] for entry in _embedded(api, [*queries, *texts])])
+    embedded = api.ok("/v1/embeddings", {"model": "minilm-words", "input": [*queries, *texts]})["data"]
+    vectors = np.array([entry["embedding"] for entry in embedded])
     similarities = vectors[:3] @ vectors[3:].T
     searched: set[int] = set()
 
@@ -234,11 +225,6 @@ def test_searches_are_exhaustive_at_their_version_during_rebuilds(
     rebuilt_twice()
     with repeating(searcher(), searcher()):
         until(rebuilt_twice, "two rebuilds of the index, and searches in between")
-
-
-def _embedded(api: Api, texts: list[str]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = api.ok("/v1/embeddings", {"model": "minilm-words", "input": texts})["data"]
-    return found
 
 
 def _index_rows(http: httpx2.Client, name: str) -> int:

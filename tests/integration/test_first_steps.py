@@ -22,7 +22,7 @@ import pytest
 
 from semblance.service.cli.serve import first_steps
 from tests.support.project import PROJECT
-from tests.support.running_service import SEMBLANCE, START_S, Service, running_process
+from tests.support.running_service import SEMBLANCE, START_S, running_process
 from tests.support.servers.word_models import write_model
 
 KEY = "smb_first"
@@ -79,9 +79,13 @@ def test_a_terminal_shows_plain_lines_and_what_to_try(tmp_path: Path) -> None:
     assert "SIGINT: draining for at most 20 s; requests running: 0" in end
 
 
-def test_without_a_terminal_one_line_is_printed(tmp_path: Path) -> None:
+def test_without_a_terminal_one_line_is_printed_and_the_command_sends_a_key(tmp_path: Path) -> None:
     model = write_model(tmp_path / "words.npz", seed=0)
-    with running_process(home=tmp_path, models=f"words={model}") as service:
+    entry = f"first:read:{hashlib.sha256(KEY.encode()).hexdigest()}"
+    with running_process(home=tmp_path, models=f"words={model}", api_keys=entry) as service:
+        [command] = re.findall(r"^  (.*)$", first_steps(service.url, keys=True, sample=False), re.MULTILINE)
+        assert run(command, SEMBLANCE_CLIENT_KEY="")["code"] == "unauthorized"
+        assert run(command, SEMBLANCE_CLIENT_KEY=KEY).get("code") != "unauthorized"
         service.process.send_signal(signal.SIGTERM)
         assert service.process.stdout is not None
         assert service.process.stdout.read() == b"", "nothing after the line with the address"
@@ -114,18 +118,3 @@ def test_the_proposed_commands_work(url: str) -> None:
     assert best["metadata"]["category"] == "shipping"
     _, command = re.findall(r"^  (.*)$", first_steps(url, keys=False, sample=False), re.MULTILINE)
     assert len(run(command)["scores"]) == 1
-
-
-@pytest.fixture(scope="module")
-def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    model = write_model(tmp_path_factory.mktemp("model") / "words.npz", seed=0)
-    entry = f"first:read:{hashlib.sha256(KEY.encode()).hexdigest()}"
-    with running_process(models=f"words={model}", api_keys=entry) as service:
-        yield service
-
-
-def test_with_keys_the_command_sends_one(keyed: Service) -> None:
-    [command] = re.findall(r"^  (.*)$", first_steps(keyed.url, keys=True, sample=False), re.MULTILINE)
-    assert run(command, SEMBLANCE_CLIENT_KEY="")["code"] == "unauthorized"
-    answer = run(command, SEMBLANCE_CLIENT_KEY=KEY)
-    assert answer.get("code") != "unauthorized"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import resource
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -15,8 +13,9 @@ import httpx2
 import pytest
 
 from tests.conftest import missing
-from tests.support.project import PROJECT
-from tests.support.running_service import SEMBLANCE, Service, running_process
+from tests.integration.conftest import Api, code_of, served
+from tests.support.command_line import semblance
+from tests.support.running_service import Service
 from tests.support.servers.small_disk import SmallDisk
 from tests.support.servers.word_models import write_model
 
@@ -57,17 +56,8 @@ def upload(http: httpx2.Client, first: int, last: int) -> httpx2.Response:
     return http.post("/collections/c/documents", json={"documents": documents})
 
 
-def stream(http: httpx2.Client, first: int, last: int) -> list[Any]:
-    lines = "".join(json.dumps({"id": f"d{n}", "text": f"{n} {TEXT}"}) + "\n" for n in range(first, last))
-    headers = {"content-type": "application/x-ndjson"}
-    answer = http.post("/collections/c/documents", content=lines, headers=headers)
-    return [json.loads(line) for line in answer.text.splitlines()]
-
-
-def found(http: httpx2.Client) -> list[str]:
-    body = {"query": "brala", "collection": "c", "k": 1000}
-    [result] = http.post("/search", json=body).raise_for_status().json()["results"]
-    return sorted(hit["id"] for hit in result["hits"])
+def found(api: Api) -> list[str]:
+    return sorted(hit["id"] for hit in api.hits("brala", collection="c", k=1000))
 
 
 @pytest.mark.parametrize(("trouble", "code"), [(full, "store_full"), (failing, "store_failed")])
@@ -75,31 +65,24 @@ def test_writes_are_refused_until_the_disk_works_again(
     small_disk: SmallDisk, trouble: Callable[[Service, SmallDisk], Any], code: str, tmp_path: Path
 ) -> None:
     words = write_model(tmp_path / "words.npz", seed=0)
-    with (
-        running_process(PROJECT, small_disk.folder, models=f"words={words}", snapshot_s="1") as service,
-        httpx2.Client(base_url=service.url, timeout=120) as http,
-    ):
-        http.put("/collections/c").raise_for_status()
+    with served(small_disk.folder, models=f"words={words}", snapshot_s="1") as (service, api):
+        http = api.http
+        api.collection("c")
         upload(http, 0, 20).raise_for_status()
-        before = found(http)
+        before = found(api)
         with trouble(service, small_disk):
             refused = upload(http, 20, 220)
-            assert (refused.status_code, refused.json()["code"]) == (503, code)
-            assert found(http) == before, "reads go on, and nothing is stored in part"
-            last = stream(http, 20, 220)[-1]
+            assert code_of(refused) == (503, code)
+            assert found(api) == before, "reads go on, and nothing is stored in part"
+            lines = (json.dumps({"id": f"d{n}", "text": f"{n} {TEXT}"}) + "\n" for n in range(20, 220))
+            last = api.lines("c", "".join(lines).encode())[-1]
             assert (last["done"], last["error"]) == (False, code)
             ready = http.get("/ready")
             assert (ready.status_code, ready.json()["status"]) == (200, "degraded")
             assert ready.json()["checks"]["store_writable"] is False
-            stored = found(http)
+            stored = found(api)
             assert set(before) <= set(stored), "batches of the stream that were acknowledged"
         upload(http, 220, 240).raise_for_status()
         assert http.get("/ready").json()["status"] == "ready"
-        assert found(http) == sorted([*stored, *(f"d{number}" for number in range(220, 240))])
-    verified = subprocess.run(
-        [sys.executable, "-m", SEMBLANCE, "index", "verify", "--home", small_disk.folder],
-        capture_output=True,
-        check=False,
-        cwd=PROJECT,
-    )
-    assert b"No faults found." in verified.stdout, verified
+        assert found(api) == sorted([*stored, *(f"d{number}" for number in range(220, 240))])
+    assert "No faults found." in semblance("index", "verify", "--home", str(small_disk.folder)).stdout

@@ -69,79 +69,65 @@ def vectors(http: httpx2.Client, texts: list[str]) -> Floats:
     return np.array(http.post("/embed", json={"inputs": texts}).json(), np.float32)
 
 
-def test_open_webui_reranks(url: str, http: httpx2.Client) -> None:
-    typed = settings_of("Open WebUI", url)
-    body = {"model": typed["RAG_RERANKING_MODEL"], "query": QUERY, "documents": DOCUMENTS, "top_n": len(DOCUMENTS)}
-    answer = post(typed["RAG_EXTERNAL_RERANKER_URL"], typed["RAG_EXTERNAL_RERANKER_API_KEY"], body)
-    in_order = sorted(answer["results"], key=lambda each: each["index"])  # then zipped with its documents
-    assert [each["relevance_score"] for each in in_order] == pytest.approx(scores(http), abs=1e-5)
+RERANKERS = {  # application: the address, key and model that are typed, and other fields that it sends
+    "Open WebUI": (
+        "RAG_EXTERNAL_RERANKER_URL",
+        "",
+        "RAG_EXTERNAL_RERANKER_API_KEY",
+        "RAG_RERANKING_MODEL",
+        {"top_n": 3},
+    ),
+    "Dify": ("api endpoint url", "/rerank", "api key", "model name", {"top_n": 3}),
+    "LibreChat": ("JINA_API_URL", "", "JINA_API_KEY", "", {"top_n": 5, "return_documents": True}),
+}
+EMBEDDERS = {
+    "Open WebUI": ("RAG_OPENAI_API_BASE_URL", "RAG_OPENAI_API_KEY", "RAG_EMBEDDING_MODEL", {}),
+    "Dify": ("api endpoint url", "api key", "model name", {"encoding_format": "float"}),
+    "n8n": ("Base URL", "API Key", "", {}),
+}
 
 
-def assert_embedded(answer: Any, http: httpx2.Client) -> None:
-    found = np.array([each["embedding"] for each in answer["data"]])
-    assert np.abs(found - vectors(http, DOCUMENTS)).max() < 1e-5
-
-
-def test_open_webui_embeds(url: str, http: httpx2.Client) -> None:
-    typed = settings_of("Open WebUI", url)
-    body = {"input": DOCUMENTS, "model": typed["RAG_EMBEDDING_MODEL"]}
-    assert_embedded(post(f"{typed['RAG_OPENAI_API_BASE_URL']}/embeddings", typed["RAG_OPENAI_API_KEY"], body), http)
-
-
-def test_dify_reranks_and_filters_by_a_threshold(url: str, http: httpx2.Client) -> None:
-    typed = settings_of("Dify", url)
-    body = {"model": typed["model name"], "query": QUERY, "documents": DOCUMENTS, "top_n": 3}
-    answer = post(f"{typed['api endpoint url']}/rerank", typed["api key"], body)
+@pytest.mark.parametrize("application", RERANKERS)
+def test_applications_rerank(url: str, http: httpx2.Client, application: str) -> None:
+    address, path, key, model, more = RERANKERS[application]
+    typed = settings_of(application, url)
+    body = {"model": typed.get(model, "jina-reranker-v2-base-multilingual"), "query": QUERY, "documents": DOCUMENTS}
+    answer = post(f"{typed[address]}{path}", typed[key], body | more)
     found = {each["index"]: each["relevance_score"] for each in answer["results"]}
     assert [found[i] for i in range(3)] == pytest.approx(scores(http), abs=1e-5)
-    assert [index for index, score in found.items() if score >= 0.7] == [1], found
-    assert len([index for index, score in found.items() if score >= 0.5]) > 1, found
-    earlier = post(f"{typed['api endpoint url']}/rerank", typed["api key"], {**body, "top_n": None})
-    assert [each["document"]["text"] for each in earlier["results"]] == [DOCUMENTS[index] for index in found]
-
-
-def test_dify_checks_its_credentials_and_embeds(url: str, http: httpx2.Client) -> None:
-    typed = settings_of("Dify", url)
-    check = {"input": "ping", "model": typed["model name"]}
-    assert "model" in post(f"{typed['api endpoint url']}/embeddings", typed["api key"], check)
-    body = {"input": DOCUMENTS, "model": typed["model name"], "encoding_format": "float"}
-    answer = post(f"{typed['api endpoint url']}/embeddings", typed["api key"], body)
-    assert_embedded(answer, http)
+    assert list(found.values()) == sorted(found.values(), reverse=True)
+    assert [each["document"]["text"] for each in answer["results"]] == [DOCUMENTS[index] for index in found]
     assert answer["usage"]["total_tokens"] > 20
+    if application == "Dify":  # which filters by a threshold
+        assert [index for index, score in found.items() if score >= 0.7] == [1], found
+        assert len([index for index, score in found.items() if score >= 0.5]) > 1, found
 
 
-def test_librechat_reranks_by_its_own_model(url: str, http: httpx2.Client) -> None:
-    typed = settings_of("LibreChat", url)
-    options = {"model": "jina-reranker-v2-base-multilingual", "top_n": 5, "return_documents": True}
-    body = {"query": QUERY, "documents": DOCUMENTS, **options}
-    answer = post(typed["JINA_API_URL"], typed["JINA_API_KEY"], body)
-    highlights = [(each["document"]["text"], each["relevance_score"]) for each in answer["results"]]
-    expected = dict(zip(DOCUMENTS, scores(http), strict=True))
-    assert [text for text, _ in highlights] == sorted(DOCUMENTS, key=expected.__getitem__, reverse=True)
+@pytest.mark.parametrize("application", EMBEDDERS)
+def test_applications_embed(url: str, http: httpx2.Client, application: str) -> None:
+    address, key, model, more = EMBEDDERS[application]
+    typed = settings_of(application, url)
+    name = typed.get(model, "")
+    if application == "n8n":  # which lists the models
+        headers = {"authorization": f"Bearer {typed[key]}"}
+        listed = httpx2.get(f"{typed[address]}/models", headers=headers, timeout=120).json()["data"]
+        [name] = [each["id"] for each in listed if "embed" in each["id"]]
+    embeddings = f"{typed[address]}/embeddings"
+    assert "model" in post(embeddings, typed[key], {"input": "ping", "model": name}), "Dify checks its credentials"
+    answer = post(embeddings, typed[key], {"input": DOCUMENTS, "model": name, **more})
+    expected = vectors(http, DOCUMENTS)
+    assert np.abs(np.array([each["embedding"] for each in answer["data"]]) - expected).max() < 1e-5
     assert answer["usage"]["total_tokens"] > 20
-
-
-def test_n8n_lists_a_model_and_embeds(url: str, http: httpx2.Client) -> None:
-    typed = settings_of("n8n", url)
-    headers = {"authorization": f"Bearer {typed['API Key']}"}
-    listed = httpx2.get(f"{typed['Base URL']}/models", headers=headers, timeout=120).json()["data"]
-    [model] = [each["id"] for each in listed if "embed" in each["id"]]
-    address = f"{typed['Base URL']}/embeddings"
-    body = {"model": model, "input": DOCUMENTS}
-    assert_embedded(post(address, typed["API Key"], body), http)
-    answer = post(address, typed["API Key"], {**body, "encoding_format": "base64"})
-    decoded = [np.frombuffer(base64.b64decode(each["embedding"]), "<f4") for each in answer["data"]]
-    assert np.abs(np.array(decoded) - vectors(http, DOCUMENTS)).max() < 1e-5
+    coded = post(embeddings, typed[key], {"input": DOCUMENTS, "model": name, "encoding_format": "base64"})
+    decoded = [np.frombuffer(base64.b64decode(each["embedding"]), "<f4") for each in coded["data"]]
+    assert np.abs(np.array(decoded) - expected).max() < 1e-5
 
 
 def test_n8n_reranks_by_an_http_request(url: str) -> None:
     [body] = re.findall(r'^(\{"model".*\})$', TEXT.partition("\n## n8n\n")[2], re.MULTILINE)
     item = {"query": f'{QUERY}, "tracked"', "documents": DOCUMENTS}  # quotes must not break the body
     sent = re.sub(r"\{\{ JSON\.stringify\(\$json\.(\w+)\) \}\}", lambda found: json.dumps(item[found[1]]), body)
-    headers = {"authorization": f"Bearer {KEY}", "content-type": "application/json"}
-    answer = httpx2.post(f"{url}/v1/rerank", content=sent.encode(), headers=headers, timeout=120)
-    assert answer.status_code == 200, answer.text
-    assert answer.json()["results"][0]["index"] == 1
+    assert post(f"{url}/v1/rerank", KEY, json.loads(sent))["results"][0]["index"] == 1
 
 
 def test_the_function_for_txtai_returns_vectors(url: str, http: httpx2.Client) -> None:

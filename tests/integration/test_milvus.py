@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,8 +13,9 @@ import pytest
 
 from semblance.service.settings import read_settings
 from tests.conftest import missing
+from tests.integration.conftest import code_of
 from tests.support.project import PROJECT
-from tests.support.running_service import SEMBLANCE, Service
+from tests.support.running_service import Service, running_process
 from tests.support.servers.milvus_server import MilvusServer
 from tests.support.servers.postgres_server import PostgresServer
 from tests.support.servers.word_models import WORDS, write_model
@@ -46,33 +45,19 @@ def replicas(
     """Two replicas without a copy, for tests that leave both running, and no collection."""
     postgres_server.create_database()
     homes = [tmp_path_factory.mktemp(name) for name in ("a", "b")]
-    settings = {
-        **PATIENT,
-        "models": f"words={write_model(homes[0] / 'words.npz', seed=0)}",
-        "database_url": postgres_server.url,
-        "index_url": milvus_server.url,
-    }
-    services = [Service(home, PROJECT, SEMBLANCE, None, **settings) for home in homes]
-    try:
-        for service in services:
-            service.start()
-        yield services
-    finally:
-        for service in services:
-            service.stop()
+    urls = {"database_url": postgres_server.url, "index_url": milvus_server.url}
+    settings = {**PATIENT, **urls, "models": f"words={write_model(homes[0] / 'words.npz', seed=0)}"}
+    with running_process(PROJECT, homes[0], **settings) as a, running_process(PROJECT, homes[1], **settings) as b:
+        yield [a, b]
 
 
 @pytest.fixture
 def clients(replicas: list[Service]) -> Iterator[list[httpx2.Client]]:
     """A client of each; collection "c" is deleted after the test."""
-    with ExitStack() as stack:
-        found = [stack.enter_context(client(each)) for each in replicas]
-        yield found
-        found[0].delete("/collections/c")
-
-
-def client(service: Service) -> httpx2.Client:
-    return httpx2.Client(base_url=service.url, timeout=120)
+    a, b = (httpx2.Client(base_url=each.url, timeout=120) for each in replicas)
+    with a, b:
+        yield [a, b]
+        a.delete("/collections/c")
 
 
 def search(http: httpx2.Client, **options: Any) -> tuple[int, Any]:
@@ -120,6 +105,11 @@ def test_replicas_search_what_another_one_stored(replicas: list[Service], client
     assert search(b, diversity=0.5)[0] == 200
     explained = b.post("/search", json={"query": WORDS[3], "collection": "c", "k": 1, "explain": True})
     assert explained.json()["results"][0]["hits"][0]["score"] == pytest.approx(1.0, abs=1e-3)
+    for path, body in (
+        ("/search", {"query": WORDS[0], "collection": "c", "mode": "hybrid"}),
+        ("/collections/c/count", {"filter": {"number": 3}}),
+    ):  # tests/contracts/test_remote_index.py has all that needs a local index
+        assert code_of(b.post(path, json=body)) == (422, "not_with_remote_index")
     similar = {"if_similar": {"min_score": 0.99}, "documents": [{"id": "again", "text": WORDS[3]}]}
     answer = a.post("/collections/c/documents", json=similar)
     assert answer.status_code == 200, answer.text
@@ -133,28 +123,6 @@ def test_replicas_search_what_another_one_stored(replicas: list[Service], client
         assert not (home / "indexes").exists()
     assert a.delete("/collections/c").status_code == 204
     assert search(b) == (404, "unknown_collection")
-
-
-def test_what_needs_a_local_index_is_refused_by_name(clients: list[httpx2.Client]) -> None:
-    http = clients[0]
-    assert http.put("/collections/c").status_code == 201
-    store(http, DOCUMENTS)
-    refused = [
-        ("/search", {"query": WORDS[0], "collection": "c", "mode": "hybrid"}),
-        ("/search", {"query": WORDS[0], "collection": "c", "mode": "lexical"}),
-        ("/search", {"query": WORDS[0], "collection": "c", "mode": "auto"}),
-        ("/search", {"query": WORDS[0], "collection": "c", "facets": [{"field": "number"}]}),
-        ("/collections/c/count", {"filter": {"number": 3}}),
-        ("/collections/c/list", {"filter": {"number": 3}}),
-        ("/collections/c/delete", {"filter": {"number": 3}}),
-        ("/collections/c/map", {}),
-        ("/collections/c/duplicates", {"min_score": 0.9}),
-    ]
-    for path, body in refused:
-        answer = http.post(path, json=body)
-        assert (answer.status_code, answer.json().get("code")) == (422, "not_with_remote_index"), (path, body)
-    assert http.post("/collections/c/delete", json={"ids": ["d1"]}).json()["deleted"] == 1
-    assert len(http.get("/collections/c/documents").json()["documents"]) == len(DOCUMENTS) - 1
 
 
 def test_another_replica_fills_the_index_when_the_leader_is_killed(
@@ -197,6 +165,6 @@ def test_all_replicas_are_ready_again_after_postgresql(
     ],
 )
 def test_a_bad_address_is_refused(address: str, database_url: str, reason: str) -> None:
-    with pytest.raises(SystemExit, match=re.escape(reason)) as refused:
+    with pytest.raises(SystemExit, match=reason) as refused:
         read_settings(index_url=address, database_url=database_url)
     assert "u:p" not in str(refused.value)

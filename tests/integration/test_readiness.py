@@ -19,8 +19,9 @@ import pytest
 from semblance.service.documents.databases.postgresql import postgresql_engine
 from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.ports.documents import Document, Write
+from tests.integration.conftest import served
 from tests.support.project import PROJECT
-from tests.support.running_service import reserved_port, running_process
+from tests.support.running_service import SEMBLANCE, reserved_port
 from tests.support.servers.postgres_server import PostgresServer
 from tests.support.servers.word_models import DIM, write_model
 from tests.support.vectors import one_passage, unit_vector
@@ -38,10 +39,8 @@ def replica(database: PostgresServer, folder: Path, **settings: str) -> Iterator
         "database_url": database.url,
         "poll_s": "0.1",
     }
-    with (
-        running_process(PROJECT, folder / "home", **settings) as service,
-        httpx2.Client(base_url=service.url, timeout=120) as http,
-    ):
+    with served(folder / "home", **settings) as (_, api):
+        http = api.http
         until(lambda: http.put("/collections/c").is_success)
         until(lambda: http.post("/collections/c/documents", json=documents("d", "brala")).is_success)
         until(lambda: search(http) == (200, ["d"]))
@@ -107,51 +106,48 @@ def test_a_lagging_replica_is_not_ready_until_it_caught_up(database: PostgresSer
 def test_a_damaged_copy_is_made_again(database: PostgresServer, tmp_path: Path) -> None:
     settings = {"models": f"words={write_model(tmp_path / 'words.npz', seed=0)}", "database_url": database.url}
     (tmp_path / "home").mkdir()
-    with (
-        running_process(PROJECT, tmp_path / "home", **settings) as service,
-        httpx2.Client(base_url=service.url, timeout=600) as http,
-    ):
-        assert http.put("/collections/c").status_code == 201
-        many = {"documents": [{"id": f"d{i}", "text": "brala keld"} for i in range(500)]}
-        assert http.post("/collections/c/documents", json=many).status_code == 200
+    with served(tmp_path / "home", **settings) as (_, api):
+        api.collection("c")
+        api.store("c", *({"id": f"d{i}", "text": "brala keld"} for i in range(500)))
     copy = tmp_path / "home" / "copy.sqlite"
     content = bytearray(copy.read_bytes())
     content[len(content) // 4 :: 7] = bytes(len(content[len(content) // 4 :: 7]))  # its first tables remain readable
     copy.write_bytes(content)
-    with (
-        running_process(PROJECT, tmp_path / "home", **settings) as service,
-        httpx2.Client(base_url=service.url, timeout=600) as http,
-    ):
-        assert http.get("/collections/c").json()["count"] == 500
-        assert search(http)[0] == 200
+    with served(tmp_path / "home", **settings) as (service, api):
+        assert api.get("/collections/c")["count"] == 500
+        assert search(api.http)[0] == 200
         assert "is damaged" in service.log.read_text()
 
 
-def test_a_start_without_database_refuses_connections_and_stops(tmp_path: Path) -> None:
-    port, unused = reserved_port(), reserved_port()
+@contextmanager
+def starting(folder: Path, database_url: str) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
+    """Port and process of a replica that does not get ready; its log is `folder`/log."""
+    port = reserved_port()
     environment = os.environ | {
-        "SEMBLANCE_HOME": str(tmp_path),
+        "SEMBLANCE_HOME": str(folder),
         "SEMBLANCE_PORT": str(port),
-        "SEMBLANCE_MODELS": f"words={write_model(tmp_path / 'words.npz', seed=0)}",
-        "SEMBLANCE_DATABASE_URL": f"postgresql://someone:secret@127.0.0.1:{unused}/nothing",
+        "SEMBLANCE_MODELS": f"words={write_model(folder / 'words.npz', seed=0)}",
+        "SEMBLANCE_DATABASE_URL": database_url,
     }
-    with (tmp_path / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "semblance.service.cli.main", "serve"],
-            cwd=PROJECT,
-            env=environment,
-            stdout=log,
-            stderr=log,
-        )
+    with (folder / "log").open("wb") as log:
+        command = [sys.executable, "-m", SEMBLANCE, "serve"]
+        process = subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=log, stderr=log)
     try:
+        yield port, process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_start_without_database_refuses_connections_and_stops(tmp_path: Path) -> None:
+    address = f"postgresql://someone:secret@127.0.0.1:{reserved_port()}/nothing"
+    with starting(tmp_path, address) as (port, process):
         until(lambda: "waiting for the database" in (tmp_path / "log").read_text())
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", port), timeout=CEILING_S)
         process.send_signal(signal.SIGTERM)
         assert process.wait(CEILING_S) == 0
-        assert "secret" not in (tmp_path / "log").read_text()
-    finally:
-        process.kill()
+    assert "secret" not in (tmp_path / "log").read_text()
 
 
 def test_an_older_release_does_not_touch_newer_tables(database: PostgresServer, tmp_path: Path) -> None:
@@ -160,13 +156,6 @@ def test_an_older_release_does_not_touch_newer_tables(database: PostgresServer, 
     with engine.begin() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
     engine.dispose()
-    environment = os.environ | {
-        "SEMBLANCE_HOME": str(tmp_path),
-        "SEMBLANCE_PORT": str(reserved_port()),
-        "SEMBLANCE_MODELS": f"words={write_model(tmp_path / 'words.npz', seed=0)}",
-        "SEMBLANCE_DATABASE_URL": database.url,
-    }
-    command = [sys.executable, "-m", "semblance.service.cli.main", "serve"]
-    ended = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, timeout=CEILING_S, check=False)
-    assert ended.returncode != 0
-    assert b"cannot serve: the store was changed by a later release" in ended.stderr
+    with starting(tmp_path, database.url) as (_, process):
+        assert process.wait(CEILING_S) != 0
+    assert "cannot serve: the store was changed by a later release" in (tmp_path / "log").read_text()
