@@ -77,15 +77,6 @@ def test_a_crash_at_any_step_loses_and_repeats_no_pair(tmp_path: Path) -> None:
     assert len(list(shard.glob("part-*.parquet"))) == len(plan.files(ShardId()))
 
 
-def test_a_shard_is_locked_while_it_is_harvested(tmp_path: Path) -> None:
-    def reap_again(progress: HarvestProgress) -> None:
-        del progress
-        reap(tmp_path)
-
-    with pytest.raises(BadHarvest, match="another process is using"):
-        harvest(small_source(CORPUS), PLAN, ShardId(), tmp_path, reap_again)
-
-
 def test_a_full_disk_loses_nothing_that_was_written(whole: Path, tmp_path: Path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     try:
@@ -153,13 +144,9 @@ def test_damage_is_reported_and_invalid_joins_are_refused(tmp_path: Path) -> Non
     assert f"skipped: {damaged} is damaged: its bytes have changed since it was written" in ran.stderr
     assert "missing: shard 3/3" in ran.stderr
     assert re.search(r"│ damaged files +│ +1 │", ran.stdout)
-    about = json.loads((tmp_path / "out" / "about.json").read_text("utf-8"))
-    assert len(about["damaged"]) == 1
     for folder, out, message in (("out", "other", "no harvest in"), ("in", "out", "already exists")):
         refused = semblance("pairs", "harvest", str(tmp_path / folder), "--out", str(tmp_path / out))
-        assert refused.returncode == 1
-        assert message in refused.stderr
-        assert "Traceback" not in refused.stderr
+        assert (refused.returncode, message in refused.stderr, "Traceback" in refused.stderr) == (1, True, False)
     assert not (tmp_path / "other").exists()
 
 

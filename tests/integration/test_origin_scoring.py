@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import spearmanr
 from typer.testing import CliRunner, Result
 
 from semblance.models.origin.corpus.token_table import TokenTable
@@ -54,20 +53,19 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_table(file, [("sentence1", "sentence2", "score"), *rows])
 
 
-def ran(verb: str, *arguments: object) -> Result:
-    return CliRunner().invoke(
-        app, ["origin", verb, *map(str, arguments)], env={"COLUMNS": "300", "SEMBLANCE_DEVICE": "cpu"}
-    )
+def ran(*arguments: object) -> Result:
+    environment = {"COLUMNS": "300", "SEMBLANCE_DEVICE": "cpu"}
+    return CliRunner().invoke(app, ["origin", *map(str, arguments)], env=environment)
 
 
-def printed(verb: str, *arguments: object) -> str:
-    found = ran(verb, *arguments)
+def printed(*arguments: object) -> str:
+    found = ran(*arguments)
     assert found.exit_code == 0, found.output
     return found.stdout
 
 
-def refused(verb: str, *arguments: object) -> str:
-    found = ran(verb, *arguments)
+def refused(*arguments: object) -> str:
+    found = ran(*arguments)
     assert found.exit_code in (1, 2)
     assert found.exception is None or isinstance(found.exception, SystemExit)
     return found.output
@@ -121,34 +119,20 @@ def test_unusual_sentences_are_scored_and_reported(folder: Path, tmp_path: Path)
     assert np.isfinite(scored).all()
 
 
-def test_the_number_of_topped_up_sentences_is_reported(folder: Path, tmp_path: Path) -> None:
-    config = write(tmp_path / "narrow.yaml", "contexts: {chunks: 2, overlap: 1.0}")
-    found = ran("score", folder, A, B, "--config", config, *SIZE)
-    assert found.exit_code == 0, found.output
-    assert "2 of them share bigrams with too few chunks" in found.stderr
-    assert "2 sentences, 4.0 contexts each" in found.stderr
-
-
-def test_an_evaluation_resumes_from_the_batches_of_its_own_origin(folder: Path, pairs: Path, tmp_path: Path) -> None:
-    def figures(evaluation: Any) -> Any:
-        return {key: each for key, each in evaluation.items() if key != "spread"}  # not of the batches
-
-    batches = tmp_path / "batches"
-    options = ("--variants", "double_centred,random_double_centred", "--resume", batches)
-    first = figures(evaluated(folder, pairs, tmp_path, *options))
-    written = {file: file.stat().st_mtime_ns for file in batches.glob("*.json")}
-    assert figures(evaluated(folder, pairs, tmp_path, *options)) == first
-    assert {file: file.stat().st_mtime_ns for file in batches.glob("*.json")} == written
-    other = ("--sets", f"pairs:{pairs}", "--size", 5, "--resume", batches)
-    assert "started with another value of contexts.size" in " ".join(refused("evaluate", folder, *other).split())
-
-
 def test_an_evaluation_uses_the_sampled_pairs_and_the_printed_scores(folder: Path, pairs: Path, tmp_path: Path) -> None:
     named = ("--pairs", 10, "--seed", 3, "--variants", "cosine,centred,random,without_left_centred")
-    found = evaluated(folder, pairs, tmp_path, *named, "--report", tmp_path / "report")
+    resumed = ("--resume", tmp_path / "batches")
+    found = evaluated(folder, pairs, tmp_path, *named, *resumed, "--report", tmp_path / "report")
+    written = {file: file.stat().st_mtime_ns for file in (tmp_path / "batches").glob("*.json")}
+    assert evaluated(folder, pairs, tmp_path, *named, *resumed)["outcomes"] == found["outcomes"]
+    assert {file: file.stat().st_mtime_ns for file in (tmp_path / "batches").glob("*.json")} == written
+    other = refused("evaluate", folder, "--sets", f"pairs:{pairs}", "--size", 5, *resumed)
+    assert "started with another value of contexts.size" in " ".join(other.split())
     assert (found["settings"]["pairs"], found["settings"]["pairs_seed"]) == (10, 3)
     expected_names = ["cosine", "centred", "random_cosine", "without_left_centred"]
     assert [each["measure"] for each in found["outcomes"]] == expected_names
+    from scipy.stats import spearmanr
+
     rows = np.sort(np.random.default_rng(3).choice(16, 10, replace=False))
     table = [line.split("\t") for line in pairs.read_text("utf-8").splitlines()[1:]]
     origin = Origin.open(folder, contexts=ContextSettings(size=4))
@@ -166,17 +150,14 @@ def test_an_evaluation_uses_the_sampled_pairs_and_the_printed_scores(folder: Pat
     assert "random_cosine" in (tmp_path / "report" / "report.md").read_text("utf-8")
 
 
-def test_by_default_all_variants_that_fit_are_evaluated(folder: Path, pairs: Path, tmp_path: Path) -> None:
-    found = [each["measure"] for each in evaluated(folder, pairs, tmp_path, "--pairs", 9)["outcomes"]]
+def test_variants_have_the_given_form_and_by_default_all_that_fit(folder: Path, pairs: Path, tmp_path: Path) -> None:
+    def names(*options: object) -> list[str]:
+        return [each["measure"] for each in evaluated(folder, pairs, tmp_path, *options)["outcomes"]]
+
     fitting = [f"{name}_cosine" for name, each in ABLATIONS.items() if each.size is None]
-    assert found == [*FORMS, *fitting]
-
-
-def test_the_form_option_applies_to_variants_without_a_form(folder: Path, pairs: Path, tmp_path: Path) -> None:
+    assert names("--pairs", 9) == [*FORMS, *fitting]
     named = ("--pairs", 99, "--variants", "centred,random,without_sides", "--form", "centred")
-    found = evaluated(folder, pairs, tmp_path, *named)
-    assert [each["measure"] for each in found["outcomes"]] == ["centred", "random_centred", "without_sides_centred"]
-    assert {each["n"] for each in found["outcomes"]} == {16}
+    assert names(*named) == ["centred", "random_centred", "without_sides_centred"]
 
 
 def test_contexts_and_terms_of_an_explanation_sum_to_the_score(folder: Path, tmp_path: Path) -> None:
@@ -197,10 +178,11 @@ def test_contexts_and_terms_of_an_explanation_sum_to_the_score(folder: Path, tmp
 def test_the_corpus_settings_apply_unless_a_file_overrides_them(folder: Path, tmp_path: Path) -> None:
     own = Path(shutil.copytree(folder, tmp_path / "origin"))
     add_about(own, "settings", {"contexts": {"size": 3, "overlap": 1.0}})
-    assert "2 sentences, 3.0 contexts each" in ran("score", own, A, B).stderr
-    assert "2 sentences, 2.0 contexts each" in ran("score", own, A, B, "--size", 2).stderr
     config = write(tmp_path / "other.yaml", "contexts: {size: 1, overlap: 1.0}")
-    assert "2 sentences, 1.0 contexts each" in ran("score", own, A, B, "--config", config).stderr
+    for options, size in (((), 3), (("--size", 2), 2), (("--config", config), 1)):
+        assert f"2 sentences, {size}.0 contexts each" in ran("score", own, A, B, *options).stderr
+    narrow = write(tmp_path / "narrow.yaml", "contexts: {chunks: 2, overlap: 1.0}")
+    assert "2 of them share bigrams with too few chunks" in ran("score", folder, A, B, "--config", narrow, *SIZE).stderr
 
 
 @pytest.mark.parametrize("step", [VOCABULARY, TOKENS, SCREENING, COHERENCE, GENERATION])
@@ -221,22 +203,24 @@ def test_tokens_unknown_to_the_networks_are_refused(folder: Path, tmp_path: Path
 
 
 def test_invalid_arguments_are_reported(folder: Path, pairs: Path, tmp_path: Path) -> None:
-    half = tmp_path / "half"
-    shutil.copytree(folder, half)
+    half, empty = Path(shutil.copytree(folder, tmp_path / "half")), tmp_path / "empty"
     shutil.rmtree(half / "generation")
-    assert "semblance origin train" in refused("score", half, A, B)
-    (tmp_path / "empty").mkdir()
-    assert "semblance origin corpus" in refused("score", tmp_path / "empty", A, B)
-    assert "either two sentences" in refused("score", folder, A)
-    assert "either two sentences" in refused("score", folder, A, B, "--rows", pairs)
-    assert "no visible character" in refused("score", folder, A, " ")
-    assert "sentence2" in refused("score", folder, "--rows", write(tmp_path / "bad.tsv", "sentence1\tscore", "a\t1"))
-    assert "contexts.weights" in refused(
-        "score", folder, A, B, "--config", write(tmp_path / "c.yaml", "contexts: {weights: [0, 0, 0, 0]}")
-    )
-    evaluate = ("evaluate", folder, "--sets", f"pairs:{pairs}", *SIZE)
-    assert "random" in refused(*evaluate, "--variants", "cosine,nonsense")
-    assert "4 contexts" in refused(*evaluate, "--variants", "contexts_20")
-    assert "name at least one" in refused(*evaluate, "--variants", ",")
+    empty.mkdir()
+    bad = write(tmp_path / "bad.tsv", "sentence1\tscore", "a\t1")
+    weights = write(tmp_path / "c.yaml", "contexts: {weights: [0, 0, 0, 0]}")
     labels = write(tmp_path / "labels.tsv", "sentence1\tsentence2\tlabel", "a b\tc d\t1", "e f\tg h\t0")
-    assert "no graded pairs" in refused("evaluate", folder, "--sets", f"labels:{labels}", "--variants", "cosine")
+    evaluate = ("evaluate", folder, *SIZE, "--sets")
+    for arguments, said in (
+        (("score", half, A, B), "semblance origin train"),
+        (("score", empty, A, B), "semblance origin corpus"),
+        (("score", folder, A), "either two sentences"),
+        (("score", folder, A, B, "--rows", pairs), "either two sentences"),
+        (("score", folder, A, " "), "no visible character"),
+        (("score", folder, "--rows", bad), "sentence2"),
+        (("score", folder, A, B, "--config", weights), "contexts.weights"),
+        ((*evaluate, f"pairs:{pairs}", "--variants", "cosine,nonsense"), "random"),
+        ((*evaluate, f"pairs:{pairs}", "--variants", "contexts_20"), "4 contexts"),
+        ((*evaluate, f"pairs:{pairs}", "--variants", ","), "name at least one"),
+        ((*evaluate, f"labels:{labels}", "--variants", "cosine"), "no graded pairs"),
+    ):
+        assert said in refused(*arguments), arguments

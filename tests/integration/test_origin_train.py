@@ -29,7 +29,7 @@ from semblance.service.cli.origin.train import train
 from tests.models.origin.tiny_networks import SETTINGS, write_tiny_origin
 from tests.support.command_line import semblance
 from tests.support.held_command import held
-from tests.support.small_model import make_small
+from tests.support.text_files import write
 
 SHORT = SETTINGS.model_copy(
     update={
@@ -55,21 +55,9 @@ def corpus_only(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def finished(corpus_only: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that was trained without an interruption."""
-    folder = Path(shutil.copytree(corpus_only, tmp_path_factory.mktemp("finished") / "origin"))
-    train_networks(Training(folder, SHORT), ignore_progress)
-    return folder
-
-
 @pytest.fixture
 def folder(corpus_only: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(corpus_only, tmp_path / "origin"))
-
-
-def weights(folder: Path) -> dict[str, np.ndarray]:
-    return {f"{name} {key}": each for name in WEIGHTS for key, each in load_file(folder / name).items()}
 
 
 def test_training_uses_the_corpus_settings_and_survives_a_kill(folder: Path) -> None:
@@ -100,7 +88,9 @@ def test_training_uses_the_corpus_settings_and_survives_a_kill(folder: Path) -> 
     assert found.shape == (1,)
 
 
-def test_an_interrupted_run_resumes_to_the_same_weights(finished: Path, folder: Path) -> None:
+def test_interrupted_networks_resume_to_the_same_weights(folder: Path, tmp_path: Path) -> None:
+    whole = Path(shutil.copytree(folder, tmp_path / "whole"))
+    train_networks(Training(whole, SHORT), ignore_progress)
     for network in (COHERENCE, GENERATION):
         with pytest.raises(Killed):
             train_networks(Training(folder, SHORT, check_every=4), cut_off(network))
@@ -111,17 +101,20 @@ def test_an_interrupted_run_resumes_to_the_same_weights(finished: Path, folder: 
         lambda what, done, *_: steps.append(done) if what.startswith(GENERATION) else None,
     )
     assert steps[0] == 9
-    expected, found = weights(finished), weights(folder)
-    assert found.keys() == expected.keys()
-    for name, each in expected.items():
-        np.testing.assert_array_equal(found[name], each, name)
+    for name in WEIGHTS:
+        expected, found = load_file(whole / name), load_file(folder / name)
+        assert found.keys() == expected.keys()
+        for key, each in expected.items():
+            np.testing.assert_array_equal(found[key], each, f"{name} {key}")
+    config = write(tmp_path / "other.yaml", yaml.safe_dump({"coherence": {"hidden": 7}}))
+    with pytest.raises(SystemExit, match="another value of settings"):
+        train(whole, config, "cpu")
 
 
 def cut_off(network: str) -> Report:
     """Interrupt the training of a network after its ninth step."""
 
-    def report(what: str, done: int, total: int, more: str) -> None:
-        del total, more
+    def report(what: str, done: int, *_: object) -> None:
         if what.startswith(network) and done == 9:
             raise Killed
 
@@ -141,8 +134,7 @@ def test_three_networks_write_one_part_each(folder: Path) -> None:
     assert results[GENERATION]["steps"] > 3
 
 
-def test_a_start_from_an_encoder_needs_its_vocabulary(folder: Path, tmp_path: Path) -> None:
-    small = make_small(tmp_path / "bert")
+def test_a_start_from_an_encoder_needs_its_vocabulary(folder: Path, small: Path) -> None:
     checkpoint = read_transformer(Source(small))
     settings = SHORT.model_copy(
         update={"generation": SHORT.generation.model_copy(update={"model": str(small), "epochs": 0.1})}
@@ -158,22 +150,13 @@ def test_a_start_from_an_encoder_needs_its_vocabulary(folder: Path, tmp_path: Pa
     assert results[GENERATION]["made_of"]["start"] == checkpoint.space
 
 
-def test_other_settings_than_those_of_a_finished_step_are_refused(finished: Path, tmp_path: Path) -> None:
-    config = tmp_path / "other.yaml"
-    config.write_text(yaml.safe_dump({"coherence": {"hidden": 7}}), "utf-8")
-    with pytest.raises(SystemExit, match="another value of settings"):
-        train(finished, config, "cpu")
-
-
 def test_networks_have_the_size_of_the_stored_tokens(tmp_path: Path) -> None:
     short = SHORT.model_copy(update={"vocabulary": SHORT.vocabulary.model_copy(update={"max_tokens": 9})})
     folder = write_tiny_origin(tmp_path / "short", settings=short)
-    config = tmp_path / "other.yaml"
-    config.write_text(yaml.safe_dump({"vocabulary": {"max_tokens": 32}}), "utf-8")
+    config = write(tmp_path / "other.yaml", yaml.safe_dump({"vocabulary": {"max_tokens": 32}}))
     with pytest.raises(SystemExit, match=r"vocabulary.max_tokens is 32, but .* 9"):
         train(folder, config, "cpu")
-    sections = SHORT.model_dump(mode="json", include={"coherence", "generation"})
-    config.write_text(yaml.safe_dump(sections), "utf-8")
+    write(config, yaml.safe_dump(SHORT.model_dump(mode="json", include={"coherence", "generation"})))
     train(folder, config, "cpu")
     network: Any = open_network(folder / GENERATION / ALL, "cpu")
     assert max_sentence_tokens(network) == 9

@@ -64,13 +64,6 @@ def write_alignments(file: Path, texts: Sequence[tuple[str, str]]) -> None:
     file.with_name(f"{stem}.sure+poss.json").write_text(json.dumps(rows), "utf-8")
 
 
-def write_retrieval(folder: Path, draw: np.random.Generator) -> None:
-    """Write twelve documents, and six queries with one relevant document each."""
-    write_json(folder / "corpus.jsonl", *({"_id": str(i), "text": sentence(draw)} for i in range(12)))
-    write_json(folder / "queries.jsonl", *({"_id": str(i), "text": sentence(draw)} for i in range(6)))
-    write_table(folder / "qrels.tsv", [("query_id", "doc_id", "relevance"), *((i, i, 1) for i in range(6))])
-
-
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of data with a small file of each set; each part lists all pairs of its file."""
@@ -89,7 +82,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         write_alignments(folder / "word_alignment" / file, texts)
         listed[f"{name}_panel"] = frozenset(pair_hash(*each) for each in texts)
     for name in ("nfcorpus_dev", "cranfield", "cisi", "medline"):
-        write_retrieval(folder / "ir" / name, draw)
+        for file, count in (("corpus", 12), ("queries", 6)):
+            rows = ({"_id": str(i), "text": sentence(draw)} for i in range(count))
+            write_json(folder / "ir" / name / f"{file}.jsonl", *rows)
+        judged = [("query_id", "doc_id", "relevance"), *((i, i, 1) for i in range(6))]
+        write_table(folder / "ir" / name / "qrels.tsv", judged)
     columns = ("question_id", "question", "answer_sentence", "label")
     answers = [(i % 3, WORDS[i % 3], sentence(draw), int(i < 3)) for i in range(12)]
     write_table(folder / "ir" / "wikiqa" / "dev.tsv", [columns, *answers])
