@@ -7,11 +7,10 @@ from pathlib import Path
 
 import httpx2
 
+from tests.integration.conftest import Api, served
 from tests.support.command_line import semblance
-from tests.support.running_service import running_process
+from tests.support.servers.word_models import WORDS, write_model
 from tests.support.waiting import until
-
-TABLE_WORDS = ("parcel", "invoice", "courier", "password", "account")
 
 
 class Writer(threading.Thread):
@@ -27,17 +26,16 @@ class Writer(threading.Thread):
         with httpx2.Client(base_url=self._url, timeout=120) as http:
             while not self.stop.is_set():
                 number = len(self.acknowledged)
-                text = f"The {TABLE_WORDS[number % 5]} number {number}."
-                document = {"id": f"d{number}", "text": text}
+                document = {"id": f"d{number}", "text": f"{WORDS[number % 48]} {number}"}
                 http.post("/collections/c/documents", json={"documents": [document]}).raise_for_status()
                 self.acknowledged.append(document["id"])
 
 
-def stored(url: str) -> set[str]:
+def stored(api: Api) -> set[str]:
     found: set[str] = set()
     cursor: str | None = ""
     while cursor is not None:
-        page = httpx2.get(f"{url}/collections/c/documents", params={"cursor": cursor, "limit": 100}, timeout=120).json()
+        page = api.get("/collections/c/documents", cursor=cursor, limit=100)
         found |= {document["id"] for document in page["documents"]}
         cursor = page["cursor"]
     return found
@@ -46,8 +44,9 @@ def stored(url: str) -> set[str]:
 def test_copies_of_a_busy_service_have_all_acknowledged_documents(tmp_path: Path) -> None:
     home, seed, backup, restored = (str(tmp_path / name) for name in ("home", "seed", "backup", "restored"))
     Path(home).mkdir()
-    with running_process(home=Path(home), models="minilm", snapshot_s="0.3") as service:
-        httpx2.put(f"{service.url}/collections/c", timeout=120).raise_for_status()
+    models = f"words={write_model(tmp_path / 'words.npz', 0)}"
+    with served(Path(home), models=models, snapshot_s="0.3") as (service, api):
+        api.collection("c")
         writer = Writer(service.url)
         writer.start()
         until(lambda: len(writer.acknowledged) >= 40 or not writer.is_alive(), "documents")
@@ -61,15 +60,12 @@ def test_copies_of_a_busy_service_have_all_acknowledged_documents(tmp_path: Path
         assert (made.returncode, saved.returncode) == (0, 0), made.stderr + saved.stderr
         refused = semblance("restore", backup, "--home", home, "--yes")
         assert "another process serves the documents" in refused.stderr
-        assert stored(service.url) == set(writer.acknowledged)
-    with running_process(home=Path(seed), models="minilm") as service:
-        found = stored(service.url)
+        assert stored(api) == set(writer.acknowledged)
+    with served(Path(seed), models=models) as (service, api):
+        found = stored(api)
         assert before_seed <= found <= set(writer.acknowledged)
         assert len(found) <= len(after_seed) + 1
-        hits = httpx2.post(
-            f"{service.url}/search", json={"query": "parcel", "collection": "c", "k": 1000}, timeout=120
-        ).json()
-        assert {hit["id"] for hit in hits["results"][0]["hits"]} == found
+        assert {hit["id"] for hit in api.hits(WORDS[0], collection="c", k=1000)} == found
         log = service.log.read_text()
         assert "not used" not in log, "its index starts from the snapshot"
         assert "has no snapshot" not in log

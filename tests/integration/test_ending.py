@@ -8,6 +8,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 from pathlib import Path
 
 import httpx2
@@ -15,12 +16,11 @@ import pytest
 
 from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
-from tests.integration.conftest import PATIENT
+from tests.integration.conftest import PATIENT, code_of, served
 from tests.integration.raw_http import PAIR, begin_pair, open_connection, read_answer, require_closed
 from tests.support.project import PROJECT
-from tests.support.running_service import Service, running_process
+from tests.support.running_service import Service
 from tests.support.servers.word_models import write_model
-from tests.support.small_model import make_small
 from tests.support.waiting import CEILING_S, until
 
 pytestmark = pytest.mark.waits
@@ -56,39 +56,36 @@ def messages_of_the_end(service: Service) -> list[str]:
 def write_until_refused(url: str, began: threading.Event) -> list[str]:
     """The ids of the acknowledged documents."""
     acknowledged: list[str] = []
-    with httpx2.Client(base_url=url, timeout=120) as client:
+    with httpx2.Client(base_url=url, timeout=120) as client, suppress(httpx2.TransportError):
         while True:
             name = f"d{len(acknowledged)}"
-            try:
-                documents = [{"id": name, "text": f"Document {name}."}]
-                answer = client.post("/collections/written/documents", json={"documents": documents})
-            except httpx2.TransportError:
-                return acknowledged
+            documents = [{"id": name, "text": f"Document {name}."}]
+            answer = client.post("/collections/written/documents", json={"documents": documents})
             if answer.status_code == 503:
-                return acknowledged
+                break
             assert answer.status_code == 200, answer.text
             acknowledged.append(name)
             began.set()
+    return acknowledged
 
 
 def test_sigterm_finishes_running_requests_and_refuses_new_ones(tmp_path: Path) -> None:
     with (
-        running_process(PROJECT, tmp_path, drain_s="600", **PATIENT) as service,
-        httpx2.Client(base_url=service.url, timeout=120) as client,
+        served(tmp_path, models="minilm", drain_s="600", **PATIENT) as (service, api),
         ThreadPoolExecutor(2) as pool,
         begin_pair(service.url) as slow,
     ):
-        assert client.put("/collections/written").status_code == 201
+        api.collection("written")
         began = threading.Event()
         writing = pool.submit(write_until_refused, service.url, began)
         assert began.wait(CEILING_S)
-        working = pool.submit(client.post, "/similarity", json=SECONDS_OF_WORK)
+        working = pool.submit(api.post, "/similarity", SECONDS_OF_WORK)
         until(lambda: working.done() or queued_tokens(service.url), "texts in the queue")
         service.process.send_signal(signal.SIGTERM)
         until(lambda: httpx2.get(f"{service.url}/live", timeout=120).status_code == 503, "the signal's effect")
         for method, path in (("GET", "/live"), ("GET", "/ready"), ("POST", "/similarity"), ("GET", "/nonsense")):
             answer = httpx2.request(method, f"{service.url}{path}", timeout=120)
-            assert (answer.status_code, answer.json()["code"]) == (503, "not_ready"), path
+            assert code_of(answer) == (503, "not_ready"), path
             assert answer.headers["content-type"] == "application/problem+json"
             assert (answer.headers["connection"], answer.headers["retry-after"]) == ("close", "1")
         answer = working.result()
@@ -103,11 +100,8 @@ def test_sigterm_finishes_running_requests_and_refuses_new_ones(tmp_path: Path) 
         assert re.fullmatch(r"SIGTERM: draining for at most 600 s; requests running: [1-9]", begun)
         assert drained.endswith("requests cut off: 0")
         assert exiting == "exiting with code 0"
-    store = SqlDocumentStore(sqlite_engine(tmp_path / "documents.sqlite"))
-    try:
+    with closing(SqlDocumentStore(sqlite_engine(tmp_path / "documents.sqlite"))) as store:
         assert set(acknowledged) <= {document.id for document in store.scan("written", "", 10_000)[0]}
-    finally:
-        store.close()
 
 
 def queued_tokens(url: str) -> bool:
@@ -156,13 +150,13 @@ def test_ctrl_c_skips_the_notice_and_a_second_cuts_off(start: Callable[..., Serv
         assert [other for other in others if other.startswith("a second signal came")] == others[: count - 1]
 
 
-def test_a_lost_device_ends_the_process_with_an_error(tmp_path: Path) -> None:
-    settings = {"runtime": "torch", "models": f"small={make_small(tmp_path / 'small')}", "drain_s": "600"}
+def test_a_lost_device_ends_the_process_with_an_error(tmp_path: Path, small: Path) -> None:
+    settings = {"runtime": "torch", "models": f"small={small}", "drain_s": "600"}
     service = Service(tmp_path, PROJECT, "tests.integration.losing_device", None, **settings)
     try:
         url = service.start()
         lost = httpx2.post(f"{url}/similarity", json={"pairs": [{"a": "unplug it", "b": "now"}]}, timeout=120)
-        assert (lost.status_code, lost.json()["code"]) == (503, "not_ready")
+        assert code_of(lost) == (503, "not_ready")
         assert service.process.wait(CEILING_S) == 1
         log = service.log.read_text()
         assert "device or model thread failed" in log

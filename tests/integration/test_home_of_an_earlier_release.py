@@ -9,13 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 
 from semblance.service.indexes import snapshots
-from tests.integration.conftest import Api
+from tests.integration.conftest import Api, served
 from tests.support.project import PROJECT
-from tests.support.running_service import SEMBLANCE, Service
+from tests.support.running_service import Service
 
 RELEASE = PROJECT / "tests" / "integration" / "homes" / "v0.1.0"
 EXPECTED = json.loads((RELEASE / "expected.json").read_text("utf-8"))
@@ -23,37 +22,34 @@ UNFILLED = 44  # documents of `words` that its re-embedding to `second` had not 
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, Api]]:
     """A service on a copy of that folder."""
     copy = Path(shutil.copytree(RELEASE, tmp_path_factory.mktemp("release") / "copy"))
     words = ",".join(f"{name}={copy / 'models' / name}.npz" for name in ("first", "second"))
     never_idle = {"idle_check_s": "3000", "ready_within_s": "3600"}  # the check encodes a text, too
-    models = f"minilm-clrcmd,minilm,{words}"
-    running = Service(copy / "home", PROJECT, SEMBLANCE, None, models=models, **never_idle)
-    running.start()
-    yield running
-    running.stop()
+    with served(copy / "home", models=f"minilm-clrcmd,minilm,{words}", **never_idle) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
-def opened(service: Service) -> Iterator[Api]:
-    with httpx2.Client(base_url=service.url, timeout=120) as http:
-        yield Api(http)
+def opened(running: tuple[Service, Api]) -> Api:
+    return running[1]
 
 
 def test_collections_keep_versions_spaces_and_reembeddings(opened: Api) -> None:
-    collections = opened.http.get("/collections").json()["collections"]
+    collections = opened.get("/collections")["collections"]
     for collection, expected in zip(collections, EXPECTED["collections"], strict=True):
         assert _same_fields(collection, expected) == expected, "fields may be added, and none changed"
 
 
 def test_models_keep_the_digests_of_their_spaces(opened: Api) -> None:
-    spaces = {model["name"]: model["space"] for model in opened.http.get("/models").json()["models"]}
+    spaces = {model["name"]: model["space"] for model in opened.get("/models")["models"]}
     assert spaces == {model["name"]: model["space"] for model in EXPECTED["models"]}
 
 
-def test_indexes_without_terms_are_built_again(opened: Api, service: Service) -> None:
-    opened.http.get("/ready").raise_for_status()
+def test_indexes_without_terms_are_built_again(running: tuple[Service, Api]) -> None:
+    service, api = running
+    api.get("/ready")
     reason = f"its snapshot is not used: its format is 1, this release reads {snapshots.FORMAT}"
     assert service.log.read_text("utf-8").count(reason) == len(EXPECTED["collections"])
 
@@ -73,7 +69,7 @@ def test_a_reembedding_under_way_embeds_only_the_remaining_documents(opened: Api
     assert opened.ok("/collections/words/reembedding/step", {})["embedded"] == UNFILLED
     assert encoded_texts(opened) == before + UNFILLED
     opened.ok("/collections/words/reembedding/switch", {})
-    assert opened.http.get("/collections/words").json()["model"] == "second"
+    assert opened.get("/collections/words")["model"] == "second"
 
 
 def encoded_texts(api: Api) -> float:

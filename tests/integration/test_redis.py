@@ -7,16 +7,15 @@ import re
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
-from tests.integration.conftest import Api
-from tests.support.project import PROJECT
-from tests.support.running_service import running_process, running_service
+from tests.integration.conftest import Api, served
 from tests.support.servers.redis_server import RedisServer
+from tests.support.servers.word_models import write_model
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.waits
@@ -33,44 +32,41 @@ def lookups(http: httpx2.Client) -> dict[str, float]:
     return {outcome: float(count) for outcome, count in found}
 
 
-def explained(http: httpx2.Client) -> list[Any]:
+def explained(api: Api) -> list[Any]:
     """Explanations of pairs by two measures, and of one pair by both granularities."""
-    pairs = {"pairs": PAIRS[:10], "explain": True}
-    answers = [http.post("/similarity", json={**pairs, "measure": measure}) for measure in ("cosine", "rcmd")]
+    body = {"pairs": PAIRS[:10], "explain": True}
     query = {"a": "A naïve man plays music.", "b": "Someone sings \U0001f3b5", "measure": "rcmd"}
-    answers += [http.get("/explain", params={**query, "granularity": size}) for size in ("word", "token")]
-    assert [answer.status_code for answer in answers] == [200] * 4
-    return [answer.json() for answer in answers]
+    return [
+        *(api.ok("/similarity", body | {"measure": measure}) for measure in ("cosine", "rcmd")),
+        *(api.get("/explain", **query, granularity=size) for size in ("word", "token")),
+    ]
 
 
 def test_explanations_from_redis_are_the_same_in_every_process(redis_server: RedisServer) -> None:
-    def service() -> AbstractContextManager[str]:
-        return running_service(cache="redis", redis_url=redis_server.url, redis_budget_s="60")
-
-    with service() as url, httpx2.Client(base_url=url, timeout=120) as http:
+    settings = {"models": "minilm", "cache": "redis", "redis_url": redis_server.url, "redis_budget_s": "60"}
+    with served(**settings) as (_, api):
         outcomes = {"hit", "absent", "corrupt", "swapped", "timeout", "unreachable", "resting"}
-        assert lookups(http) == dict.fromkeys(outcomes, 0.0)
-        first = explained(http)
-        before = lookups(http)
-        assert explained(http) == first
-        assert {outcome for outcome, count in lookups(http).items() if count != before[outcome]} == {"hit"}
-    with service() as url, httpx2.Client(base_url=url, timeout=120) as http:
-        assert explained(http) == first
-        assert lookups(http)["hit"] > 0
-        assert lookups(http)["absent"] == 0
+        assert lookups(api.http) == dict.fromkeys(outcomes, 0.0)
+        first, before = explained(api), lookups(api.http)
+        assert explained(api) == first
+        assert {outcome for outcome, count in lookups(api.http).items() if count != before[outcome]} == {"hit"}
+    with served(**settings) as (_, api):
+        assert explained(api) == first
+        found = lookups(api.http)
+        assert (found["hit"] > 0, found["absent"]) == (True, 0)
 
 
-def test_an_outage_and_its_end_are_logged_once(redis_server: RedisServer) -> None:
+def test_an_outage_and_its_end_are_logged_once(redis_server: RedisServer, tmp_path: Path) -> None:
     def outages() -> list[str]:
         lines = [json.loads(line) for line in service.log.read_text().splitlines()]
         return [line["message"] for line in lines if line["logger"] == "semblance.service.caches.redis"]
 
     def ask(number: int) -> None:
-        pairs = {"pairs": [{"a": f"text {number}", "b": "A man sleeps."}]}
-        assert httpx2.post(f"{service.url}/similarity", json=pairs, timeout=600).status_code == 200
+        api.scores((f"brad {number}", "kella"))
 
-    settings = {"cache": "redis", "redis_url": redis_server.url, "redis_budget_s": "60"}
-    with running_process(PROJECT, None, **settings) as service, ThreadPoolExecutor(8) as clients:
+    words = f"words={write_model(tmp_path / 'words.npz', 0)}"
+    settings = {"models": words, "cache": "redis", "redis_url": redis_server.url, "redis_budget_s": "60"}
+    with served(**settings) as (service, api), ThreadPoolExecutor(8) as clients:
         list(clients.map(ask, range(40)))
         assert outages() == []
         redis_server.kill()
@@ -103,11 +99,9 @@ def test_clients_never_notice_that_redis_fails_under_load(redis_server: RedisSer
         before = lookups(http)[outcome]
         return lambda: lookups(http)[outcome] > before
 
-    with (
-        running_service(cache="redis", redis_url=redis_server.url, redis_budget_s="1") as url,
-        httpx2.Client(base_url=url, timeout=120) as http,
-        ThreadPoolExecutor(4) as clients,
-    ):
+    settings = {"cache": "redis", "redis_url": redis_server.url, "redis_budget_s": "1"}
+    with served(**settings) as (_, cached), ThreadPoolExecutor(4) as clients:
+        http = cached.http
         asking = [clients.submit(ask, http, 20 * i) for i in range(4)]
         try:
             until(grows("hit"))

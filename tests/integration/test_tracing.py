@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import subprocess
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans
 
+from tests.integration.conftest import Api
 from tests.support.project import PROJECT
 from tests.support.running_service import SEMBLANCE, Service
 from tests.support.servers.word_models import WORDS, write_model
@@ -20,7 +23,7 @@ from tests.support.waiting import until
 
 pytestmark = pytest.mark.waits
 
-PAIR = {"pairs": [{"a": WORDS[3], "b": WORDS[4]}]}
+PAIR = (WORDS[3], WORDS[4])
 
 
 class Collector(ThreadingHTTPServer):
@@ -73,7 +76,9 @@ def collector() -> Iterator[Collector]:
     collector.server_close()
 
 
-def traced_service(home: Path, endpoint: str) -> Service:
+@contextmanager
+def traced(home: Path, endpoint: str) -> Iterator[tuple[subprocess.Popen[bytes], Api]]:
+    """A service that exports spans, until the block ends."""
     model = write_model(home / "words.npz", seed=1)
     environment = {
         "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint,
@@ -81,18 +86,19 @@ def traced_service(home: Path, endpoint: str) -> Service:
         "OTEL_BSP_SCHEDULE_DELAY": "10",  # milliseconds
         "OTEL_SERVICE_NAME": "faq-search",
     }
-    return Service(home, PROJECT, SEMBLANCE, environment, models=f"words={model}", tracing="1")
+    service = Service(home, PROJECT, SEMBLANCE, environment, models=f"words={model}", tracing="1")
+    try:
+        with httpx2.Client(base_url=service.start(), timeout=120) as http:
+            yield service.process, Api(http)
+    finally:
+        service.stop()
 
 
 def test_spans_reach_a_collector_without_texts(tmp_path: Path, collector: Collector) -> None:
-    service = traced_service(tmp_path, collector.endpoint)
-    try:
-        with httpx2.Client(base_url=service.start(), timeout=120) as http:
-            http.get("/explain", params={"a": f"{WORDS[0]} {WORDS[1]}", "b": WORDS[2]}).raise_for_status()
-            http.post("/similarity", json=PAIR).raise_for_status()
+    with traced(tmp_path, collector.endpoint) as (_, api):
+        api.get("/explain", a=f"{WORDS[0]} {WORDS[1]}", b=WORDS[2])
+        api.scores(PAIR)
         until(lambda: {"GET /explain", "POST /similarity", "queue", "tokenise", "encode"} <= collector.spans())
-    finally:
-        service.stop()
     attributes = {key.key: key.value.string_value for each in collector.resources() for key in each.resource.attributes}
     assert attributes["service.name"] == "faq-search"
     assert not [word for word in WORDS for body in collector.bodies if word.encode() in body]
@@ -101,14 +107,9 @@ def test_spans_reach_a_collector_without_texts(tmp_path: Path, collector: Collec
 def test_a_collector_that_does_not_answer_delays_nothing(tmp_path: Path, collector: Collector) -> None:
     """Requests are answered, and the service ends, before the collector has answered for the first time."""
     collector.answers.clear()
-    service = traced_service(tmp_path, collector.endpoint)
-    try:
-        with httpx2.Client(base_url=service.start(), timeout=120) as http:
-            http.post("/similarity", json=PAIR).raise_for_status()
-            until(lambda: collector.bodies, "spans of the first request")
-            for _ in range(20):
-                http.post("/similarity", json=PAIR).raise_for_status()
-        process = service.process
-    finally:
-        service.stop()
+    with traced(tmp_path, collector.endpoint) as (process, api):
+        api.scores(PAIR)
+        until(lambda: collector.bodies, "spans of the first request")
+        for _ in range(20):
+            api.scores(PAIR)
     assert process.returncode == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import resource
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -89,20 +90,19 @@ def test_an_interrupted_run_ends_with_the_same_weights(name: str, folder: Path, 
 
 def test_the_best_step_by_the_dev_sets_is_kept(folder: Path, tmp_path: Path) -> None:
     recipe = SbertRegression(**FAST | {"check_every": 1, "learning_rate": 3e-3}, epochs=2, dev=("own",))
-    seen: dict[int, np.ndarray] = {}
 
     def report(progress: RunProgress) -> None:
-        del progress
-        for checkpoint in (tmp_path / "out.training").glob("checkpoint-*"):
-            step = int(checkpoint.name.rpartition("-")[2])
-            if step not in seen and (checkpoint / "trainer_state.json").exists():
-                seen[step] = vectors(checkpoint)
+        """Copy the best checkpoint so far, before it is deleted."""
+        best = progress.curves.best
+        checkpoint = tmp_path / "out.training" / f"checkpoint-{best[0] if best else 0}"
+        if checkpoint.exists() and not (tmp_path / checkpoint.name).exists():
+            shutil.copytree(checkpoint, tmp_path / checkpoint.name)
 
     done = train(run(recipe, folder, rows(2, labels=parity), tmp_path / "out", dev_set()), report)
     best = max((point for point in done.curves.dev if point[0]), key=lambda point: point[1]["dev"])[0]
     assert best < done.steps, "the last step is the best: this test proves nothing"
     assert f"Step {best} was kept, the best by cosine on own" in (tmp_path / "out" / "README.md").read_text()
-    np.testing.assert_allclose(vectors(tmp_path / "out"), seen[best], atol=1e-6)
+    np.testing.assert_allclose(vectors(tmp_path / "out"), vectors(tmp_path / f"checkpoint-{best}"), atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_running_text_keeps_vectors_near_those_before(folder: Path, tmp_path: Pa
     moved = {}
     settings = FAST | {"learning_rate": 2e-2, "dropout": 0.0}
     for weight in (0.01, 100.0):
-        recipe = Clrcmd(**settings, epochs=6, low_rank=LowRank(rank=4, alpha=8), keep=Keep(weight=weight), dev=())
+        recipe = Clrcmd(**settings, epochs=3, low_rank=LowRank(rank=4, alpha=8), keep=Keep(weight=weight), dev=())
         train(run(recipe, folder, rows(3), tmp_path / str(weight)), ignore_progress)
         moved[weight] = np.abs(vectors(tmp_path / str(weight)) - vectors(folder)).mean()
     assert 0 < moved[100.0] < 0.5 * moved[0.01]

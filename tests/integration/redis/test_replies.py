@@ -129,17 +129,14 @@ async def storm(cache: RedisCache, operations: int, rng: random.Random) -> Count
 
     async def one() -> None:
         keys = rng.sample(KEYS, rng.randint(1, 8))
-        call = asyncio.create_task(_lookup(cache, keys) if rng.random() < 0.7 else _write(cache, keys))
+        call = asyncio.create_task((look_up if rng.random() < 0.7 else store)(cache, *keys))
         if rng.random() < 0.33:
             await asyncio.sleep(rng.random() * 0.01)  # any moment will do
             call.cancel()
-        result = (await asyncio.gather(call, return_exceptions=True))[0]
-        if isinstance(result, asyncio.CancelledError):
+        try:
+            outcomes.update(await call or ())
+        except asyncio.CancelledError:
             outcomes["cancelled"] += 1
-        elif isinstance(result, BaseException):
-            raise result
-        else:
-            outcomes.update(result)
 
     async def caller() -> None:
         for _ in range(operations // 20):
@@ -151,18 +148,10 @@ async def storm(cache: RedisCache, operations: int, rng: random.Random) -> Count
     return outcomes
 
 
-async def _lookup(cache: RedisCache, keys: list[str]) -> list[str]:
-    return await look_up(cache, *keys)
-
-
-async def _write(cache: RedisCache, keys: list[str]) -> list[str]:
-    await store(cache, *keys)
-    return []
-
-
 @pytest.mark.parametrize(
     ("faults", "budget_s", "expected"),
     [
+        (Faults(delay_s=0.004), LONG_BUDGET_S, {"hit"}),
         (Faults(delay_s=0.004, repeat=0.1), LONG_BUDGET_S, {"hit", "swapped"}),
         # a damaged length makes the cache wait for more, until the budget ends
         (
@@ -171,7 +160,7 @@ async def _write(cache: RedisCache, keys: list[str]) -> list[str]:
             {"hit", "swapped", "corrupt", "unreachable"},
         ),
     ],
-    ids=["repeating", "everything"],
+    ids=["slow", "repeating", "everything"],
 )
 async def test_no_text_gets_the_vector_of_another(
     redis_server: RedisServer,
@@ -190,9 +179,4 @@ async def test_no_text_gets_the_vector_of_another(
             return outcomes.keys() >= expected | {"cancelled"}
 
         await eventually(all_happened, f"{expected}, in {outcomes}")
-
-
-async def test_cancelled_callers_of_a_slow_redis_swap_no_replies(redis_server: RedisServer) -> None:
-    async with behind_faults(redis_server, Faults(delay_s=0.004)) as cache:
-        outcomes = await storm(cache, 1000, random.Random(2))
-    assert outcomes.keys() == {"cancelled", "hit"}
+    assert "swapped" in expected or outcomes.keys() == {"hit", "cancelled"}, "nothing but delays"
