@@ -7,13 +7,10 @@ import json
 import sqlite3
 import threading
 from collections.abc import Iterator
-from datetime import date
 from pathlib import Path
 
 import httpx2
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from semblance.service.cli.index import add
@@ -211,12 +208,6 @@ def test_index_fills_an_existing_collection_with_other_settings(api: Api, url: s
     assert api.get("/collections/made")["tokens"] == "int8"
 
 
-def documents(api: Api, collection: str) -> dict[str, tuple[str, object]]:
-    """Text and metadata of all documents, by id."""
-    listed = api.get(f"/collections/{collection}/documents", limit=100)["documents"]
-    return {each["id"]: (each["text"], each["metadata"]) for each in listed}
-
-
 def test_index_reads_a_spreadsheet_with_typed_columns(api: Api, http: httpx2.Client, url: str, tmp_path: Path) -> None:
     http.delete("/collections/sheet")
     file = tmp_path / "sheet.csv"
@@ -233,40 +224,14 @@ def test_index_reads_a_spreadsheet_with_typed_columns(api: Api, http: httpx2.Cli
     assert f"{file}, line 5: empty_text: subject+body: it has no visible character\n" in said
     assert f"{file}, line 6: warning: unread_text: " in said
     http.delete("/collections/sheet/documents/4")
-    assert documents(api, "sheet") == {
+    listed = api.get("/collections/sheet/documents")["documents"]
+    assert {each["id"]: (each["text"], each["metadata"]) for each in listed} == {
         "1": ("Lamp It flickers, and\nhums.", {"year": 2024, "price": 19.9, "sold": True, "zip": "01067"}),
         "2": ("Chair", {"year": 2025, "sold": False, "zip": "10115"}),
     }
+    (tmp_path / "sheet.csv").write_text("number,Body\n5,a\n", "utf-8")
+    assert "did you mean Body?" in failed(
+        "index", str(file), "--collection", "sheet", "--text-field", "body", "--url", url
+    )
     hits = api.hits("chair", collection="sheet", filter={"year": {"lt": 2025}, "sold": True})
     assert [hit["id"] for hit in hits] == ["1"]
-
-
-def test_index_reads_beir_parquet_and_rows_without_ids(api: Api, http: httpx2.Client, url: str, tmp_path: Path) -> None:
-    http.delete("/collections/kinds")
-    row = {"_id": "d1", "title": "A title", "text": "and a text.", "metadata": {}}
-    beir = write_json(tmp_path / "corpus.jsonl", row)
-    plain = write(tmp_path / "plain.csv", "text,lang", "Ein Satz.,de", "A sentence.,en")
-    table = tmp_path / "rows.parquet"
-    pq.write_table(pa.table({"id": [7, 8], "text": ["seven", "eight"], "day": [date(2025, 1, 31), None]}), table)
-    for file in (beir, plain, table, plain):
-        ran = semblance("index", str(file), "--collection", "kinds", "--url", url)
-        assert ran.returncode == 0, ran.stderr
-    assert documents(api, "kinds") == {
-        "d1": ("A title and a text.", {}),
-        "plain.csv:2": ("Ein Satz.", {"lang": "de"}),
-        "plain.csv:3": ("A sentence.", {"lang": "en"}),
-        "7": ("seven", {"day": "2025-01-31"}),
-        "8": ("eight", {}),
-    }
-
-
-def test_index_stores_nothing_of_a_malformed_table(http: httpx2.Client, url: str, tmp_path: Path) -> None:
-    http.delete("/collections/none")
-    for name, lines, message in (
-        ("bad.csv", ["id,Text", "1,a"], "no column is named text; the columns are id, Text (did you mean Text?)"),
-        ("bad.csv", ["id,text", "1,a", "2,b,c"], "line 3: 3 fields, but the first line names 2 columns"),
-        ("bad.xlsx", [], "no format has the suffix '.xlsx'; pass --format with one of csv, jsonl, parquet, tsv"),
-    ):
-        file = write(tmp_path / name, *lines)
-        assert message in failed("index", str(file), "--collection", "none", "--url", url)
-    assert http.get("/collections/none").status_code == 404

@@ -34,8 +34,11 @@ from tests.support.command_line import SETTINGS
 from tests.support.command_line import semblance as run_semblance
 from tests.support.page_commands import (
     GROUPS,
+    assert_shown,
+    blocks,
     commands,
     inner_semblance,
+    json_lines,
     program,
     score_by_each,
     serving,
@@ -284,6 +287,16 @@ def test_every_command_of_the_pages_is_in_a_table() -> None:
 def test_the_table_holds_no_command_that_left_the_pages() -> None:
     shown = {inner_semblance(command) for _, command in ALL}
     assert [command for command in COMMANDS if command not in shown] == []
+
+
+def test_curl_examples_return_what_the_pages_show(url: str) -> None:
+    """Before the commands of the pages store documents; those of the README run in tests/bare."""
+    examples = [block for page in PAGES for block in blocks(page) if block.language == "bash" and block.shown]
+    assert examples
+    for example in examples:
+        command = ["bash", "-c", example.code.replace("http://127.0.0.1:8000", url)]
+        ran = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert_shown(json_lines(example.shown), json_lines(ran.stdout))
 
 
 @pytest.mark.parametrize("page", BY_PAGE)

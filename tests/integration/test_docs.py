@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,10 +20,8 @@ from docs.generate import GENERATED, filled
 from tests.soak import run_all
 from tests.support import report_pages
 from tests.support.command_line import semblance
-from tests.support.page_commands import assert_shown, blocks, json_lines
 from tests.support.project import PROJECT
 from tests.support.results import Results
-from tests.support.running_service import running_service
 
 PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md"))]
 TEXT = "\n".join(page.read_text("utf-8") for page in PAGES)
@@ -79,23 +76,6 @@ def test_a_page_of_figures_has_a_part_for_each_benchmark(page: ModuleType, tmp_p
     for part in page.SECTIONS:
         assert f"\n`python -m {part.module} --rows 7` on 1999-12-31: 8 cores (abacus).\n" in text
         assert f"| {part.name} | 1,234 | 0.123 |\n\n![{part.title}](images/a.png)\n<!-- /{part.name} -->" in text
-
-
-@pytest.fixture(scope="module")
-def own_url() -> Iterator[str]:
-    """A service of these examples' own, as some store documents."""
-    with running_service(sample="1") as address:
-        yield address
-
-
-def test_curl_examples_return_what_the_pages_show(own_url: str) -> None:
-    """Those of the README run in tests/bare."""
-    examples = [block for page in PAGES[1:] for block in blocks(page) if block.language == "bash" and block.shown]
-    assert examples
-    for example in examples:
-        command = ["bash", "-c", example.code.replace("http://127.0.0.1:8000", own_url)]
-        ran = subprocess.run(command, capture_output=True, text=True, check=True)
-        assert_shown(json_lines(example.shown), json_lines(ran.stdout))
 
 
 CONSOLE = dict(re.findall(r"```console\n\$ semblance (.*)\n((?:.*\n)*?)```", TEXT))

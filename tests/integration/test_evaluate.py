@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import signal
 import subprocess
@@ -200,18 +199,6 @@ def test_typical_scores_of_a_model(tmp_path: Path) -> None:
     assert "random" in ran.stdout
     for each in json.loads(out.read_text("utf-8"))["scores"]:
         assert each["paraphrases"][0] > each["related"][1], each["measure"]
-
-
-def test_csv_with_other_column_names_gives_the_same_figures(tmp_path: Path) -> None:
-    own_files(tmp_path)
-    file = tmp_path / "mine.csv"
-    rows = [("my grade, 0 to 5", "a", "b"), *((s, a, b) for a, b, s in PAIRS)]
-    with file.open("w", newline="", encoding="utf-8") as stream:
-        csv.writer(stream, quoting=csv.QUOTE_ALL).writerows(rows)
-    options, columns = ("--measure", "set_jaccard", "--draws", "100"), "sentence1=a,sentence2=b,score=my grade, 0 to 5"
-    [renamed] = evaluated(tmp_path, "--sets", f"pairs:{file}", *options, "--columns", columns).values()
-    [plain] = evaluated(tmp_path, "--sets", f"pairs:{tmp_path / 'pairs.tsv'}", *options).values()
-    assert renamed["set_jaccard"]["figures"] == plain["set_jaccard"]["figures"]
 
 
 def test_invalid_input_ends_with_a_message(tmp_path: Path) -> None:

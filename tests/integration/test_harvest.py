@@ -1,11 +1,10 @@
-"""A harvest survives crashes of its processes, and becomes the training data of a surrogate."""
+"""A harvest survives crashes of its processes, and its shards are joined."""
 
 from __future__ import annotations
 
 import json
 import re
 import resource
-from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -13,34 +12,24 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from semblance.models.origin.corpus.documents import words
 from semblance.models.origin.corpus.token_table import TokenTable
 from semblance.models.origin.corpus.vocabulary import Vocabulary
 from semblance.models.origin.errors import BadHarvest
 from semblance.models.origin.harvest.dataset import SPLITS, join_shards
-from semblance.models.origin.harvest.harvest import HarvestPlan, HarvestProgress, PairScores, ShardId, harvest
-from semblance.models.origin.surrogate import BertShape, write_scratch
+from semblance.models.origin.harvest.harvest import HarvestPlan, HarvestProgress, ShardId, harvest
 from semblance.service.cli.main import app
 from tests.models.origin.harvest.test_harvest import flip
-from tests.models.origin.small_harvest import WordCounts, small_corpus, small_source
+from tests.models.origin.small_harvest import small_corpus, small_source
 from tests.models.origin.untrained_origin import MAX_TOKENS, write_untrained
 from tests.support.command_line import semblance
 from tests.support.crash_point import CRASHED, CrashPoint, run_in_fork
-from tests.support.text_files import write
 
 PLAN = HarvestPlan(pairs=900, bundles_a_file=4)
 CORPUS = small_corpus(documents=40)
 
 
-class SubjectAndVerb(WordCounts):
-    """A teacher that compares only subject and verb, which a surrogate has to learn."""
-
-    def all_pairs(self, texts: Sequence[str]) -> PairScores:
-        return super().all_pairs([" ".join(words(text)[1:3]) for text in texts])
-
-
 def reap(out: Path, shard: str = "1/1", plan: HarvestPlan = PLAN) -> HarvestProgress:
-    return harvest(small_source(CORPUS, SubjectAndVerb()), plan, ShardId.parse(shard), out, lambda _: None)
+    return harvest(small_source(CORPUS), plan, ShardId.parse(shard), out, lambda _: None)
 
 
 def pairs(out: Path) -> list[dict[str, Any]]:
@@ -82,7 +71,7 @@ def test_a_full_disk_loses_nothing_that_was_written(whole: Path, tmp_path: Path)
     try:
         with pytest.raises(BadHarvest, match=r"cannot be written \(.*pairs harvested before are kept"):
             harvest(
-                small_source(CORPUS, SubjectAndVerb()),
+                small_source(CORPUS),
                 PLAN,
                 ShardId(),
                 tmp_path,
@@ -102,8 +91,7 @@ def here(*arguments: str) -> Result:
     return ran
 
 
-@pytest.mark.filterwarnings("ignore::FutureWarning:transformers", "ignore::DeprecationWarning")
-def test_a_surrogate_learns_from_joined_shards(whole: Path, tmp_path: Path) -> None:
+def test_joined_shards_equal_one_harvest(whole: Path, tmp_path: Path) -> None:
     for share in ("1/3", "2/3", "3/3"):
         reap(tmp_path / "three", share)
     for name, folder in (("one", whole), ("three", tmp_path / "three")):
@@ -115,24 +103,6 @@ def test_a_surrogate_learns_from_joined_shards(whole: Path, tmp_path: Path) -> N
         assert re.search(rf"│ {part} +│ +{rows:,} │", ran.stdout), ran.stdout
     about = json.loads((out / "about.json").read_text("utf-8"))
     assert about["harvest"]["teacher"] == {"size": 100, "corpus": "lines"}
-
-    Vocabulary.train(CORPUS.lines, 128).save(tmp_path / "vocabulary")
-    write_scratch(tmp_path / "vocabulary", BertShape(32, 1, 2, 32), tmp_path / "scratch")
-    config = write(
-        *(tmp_path / "surrogate.yaml", f"model: {tmp_path / 'scratch'}", f"dev: ['pairs:{out / 'dev.tsv'}']"),
-        *("learning_rate: 2.0e-3", "check_every: 20"),
-    )
-    surrogate, figures = tmp_path / "surrogate", tmp_path / "figures.json"
-    here("train", "surrogate", "--rows", str(out / "train.tsv"), "--config", str(config), "--out", str(surrogate))
-    ran = here(
-        *("evaluate", "--model", str(surrogate), "--against", str(tmp_path / "scratch"), "--measure", "cosine"),
-        *("--sets", f"pairs:{out / 'test.tsv'}", "--json", str(figures)),
-    )
-    [outcome] = json.loads(figures.read_text("utf-8"))["outcomes"]
-    bundles = {row.split("\t")[4] for row in (out / "test.tsv").read_text("utf-8").splitlines()[1:]}
-    assert outcome["groups"] == len(bundles) == 18
-    assert f"{outcome['n']} in 18 groups" in ran.stdout
-    assert outcome["against"]["low"] > 0, "training did not improve the agreement with the teacher"
 
 
 def test_damage_is_reported_and_invalid_joins_are_refused(tmp_path: Path) -> None:

@@ -62,6 +62,8 @@ def test_a_surrogate_is_trained_from_plain_text_alone(tmp_path: Path) -> None:
     [outcome] = json.loads(file.read_text("utf-8"))["outcomes"]
     assert (outcome["figures"][0]["name"], outcome["against"]["baseline"]) == ("spearman", str(start))
     assert outcome["figures"][0]["low"] > 0
+    bundles = {row.split("\t")[4] for row in test.read_text("utf-8").splitlines()[1:]}
+    assert outcome["groups"] == len(bundles)
 
 
 def squared_error(model: Path, file: Path) -> float:

@@ -20,7 +20,6 @@ from tests.integration.edge.conftest import (
     READER,
     REDIS_PASSWORD,
     SCOPES,
-    WRITER,
     bearer,
 )
 from tests.integration.raw_http import head, open_connection, read_answer
@@ -69,28 +68,6 @@ def refused_heads(*, guarded: bool) -> list[tuple[int, list[str]]]:
     """Headers of requests that each route refuses, and the status."""
     large, second_host = [f"x: {'y' * HEADER_BYTES}"], ["host: localhost"]
     return [(431, large), (400, second_host), *([(401, []), (401, ["authorization: Bearer wrong"])] if guarded else [])]
-
-
-def test_each_scope_opens_its_routes_and_missing_ones_are_named(anyone: httpx2.Client) -> None:
-    """Some of them: tests/service/api/edge/test_keys.py has the scope of every route."""
-    documents = {"documents": [{"id": "1", "text": "A cat."}]}
-    for key, method, path, body, status in (
-        (READER, "PUT", "/collections/keyed", None, 403),
-        (ADMIN, "PUT", "/collections/keyed", None, 201),
-        (READER, "POST", "/collections/keyed/documents", documents, 403),
-        (WRITER, "POST", "/collections/keyed/documents", documents, 200),
-        (READER, "GET", "/collections/keyed/documents/1", None, 200),
-        (READER, "POST", "/search", {"query": "cat", "collection": "keyed"}, 200),
-        (WRITER, "DELETE", "/collections/keyed/documents/1", None, 200),
-        (WRITER, "DELETE", "/collections/keyed", None, 403),
-        (ADMIN, "DELETE", "/collections/keyed", None, 204),
-    ):
-        answer = anyone.request(method, path, json=body, headers=bearer(key))
-        assert answer.status_code == status, (key, method, path, answer.text)
-        if status == 403:
-            problem = answer.json()
-            assert problem["code"] == "forbidden"
-            assert f"scope {'write' if 'documents' in path else 'admin'}" in problem["detail"]
 
 
 def test_keys_are_checked_before_the_body_is_sent(service: Service) -> None:
