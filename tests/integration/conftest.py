@@ -94,7 +94,7 @@ class Api:
         """The JSON of a GET that succeeds."""
         return _parsed(self.http.get(path, params={name: str(value) for name, value in params.items()}))
 
-    def hits(self, query: str | None = None, **options: object) -> list[dict[str, Any]]:
+    def hits(self, query: object = None, **options: object) -> list[dict[str, Any]]:
         """Hits of a search for one query or, by `like`, document."""
         [result] = self.ok("/search", options if query is None else {"query": query, **options})["results"]
         found: list[dict[str, Any]] = result["hits"]

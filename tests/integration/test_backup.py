@@ -65,11 +65,13 @@ def test_copies_of_a_busy_service_have_all_acknowledged_documents(tmp_path: Path
         found = stored(api)
         assert before_seed <= found <= set(writer.acknowledged)
         assert len(found) <= len(after_seed) + 1
-        assert {hit["id"] for hit in api.hits(WORDS[0], collection="c", k=1000)} == found
+        hits = {hit["id"] for hit in api.hits(WORDS[0], collection="c", k=1000)}
+        assert hits <= found
+        assert len(hits) == min(1000, len(found)) == min(1000, api.get("/collections/c")["count"])
         log = service.log.read_text()
         assert "not used" not in log, "its index starts from the snapshot"
         assert "has no snapshot" not in log
     assert semblance("restore", backup, "--home", restored).returncode == 0
     verified = semblance("index", "verify", "--home", restored)
     assert verified.returncode == 0, verified.stdout
-    assert int(verified.stdout.split("│")[2]) >= len(after_seed)
+    assert int(verified.stdout.split("│")[2].replace(",", "")) >= len(after_seed)

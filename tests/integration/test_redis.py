@@ -44,13 +44,13 @@ def explained(api: Api) -> list[Any]:
 
 def test_explanations_from_redis_are_the_same_in_every_process(redis_server: RedisServer) -> None:
     settings = {"models": "minilm", "cache": "redis", "redis_url": redis_server.url, "redis_budget_s": "60"}
-    with served(**settings) as (_, api):
+    with served(None, **settings) as (_, api):
         outcomes = {"hit", "absent", "corrupt", "swapped", "timeout", "unreachable", "resting"}
         assert lookups(api.http) == dict.fromkeys(outcomes, 0.0)
         first, before = explained(api), lookups(api.http)
         assert explained(api) == first
         assert {outcome for outcome, count in lookups(api.http).items() if count != before[outcome]} == {"hit"}
-    with served(**settings) as (_, api):
+    with served(None, **settings) as (_, api):
         assert explained(api) == first
         found = lookups(api.http)
         assert (found["hit"] > 0, found["absent"]) == (True, 0)
@@ -66,7 +66,7 @@ def test_an_outage_and_its_end_are_logged_once(redis_server: RedisServer, tmp_pa
 
     words = f"words={write_model(tmp_path / 'words.npz', 0)}"
     settings = {"models": words, "cache": "redis", "redis_url": redis_server.url, "redis_budget_s": "60"}
-    with served(**settings) as (service, api), ThreadPoolExecutor(8) as clients:
+    with served(None, **settings) as (service, api), ThreadPoolExecutor(8) as clients:
         list(clients.map(ask, range(40)))
         assert outages() == []
         redis_server.kill()
@@ -100,7 +100,7 @@ def test_clients_never_notice_that_redis_fails_under_load(redis_server: RedisSer
         return lambda: lookups(http)[outcome] > before
 
     settings = {"cache": "redis", "redis_url": redis_server.url, "redis_budget_s": "1"}
-    with served(**settings) as (_, cached), ThreadPoolExecutor(4) as clients:
+    with served(None, **settings) as (_, cached), ThreadPoolExecutor(4) as clients:
         http = cached.http
         asking = [clients.submit(ask, http, 20 * i) for i in range(4)]
         try:

@@ -174,7 +174,7 @@ def replicas(postgres: str, tmp_path: Path) -> Iterator[list[Api]]:
     """Two replicas of one database."""
     settings = {"database_url": postgres, "database_timeout_s": "60", "min_version_wait_s": "60"}
     models = word_models(tmp_path)
-    with served(models=models, **settings) as (_, here), served(models=models, **settings) as (_, there):
+    with served(None, models=models, **settings) as (_, here), served(None, models=models, **settings) as (_, there):
         yield [here, there]
 
 
