@@ -114,9 +114,7 @@ def test_indexes_without_their_documents_are_refused(home: Path, left: str) -> N
         database.touch()
     if left == "a database without tables":
         merge_log(database)
-    for _ in range(
-        2 if left == "nothing" else 1
-    ):  # the first refusal creates nothing that would pass for the documents
+    for _ in ("once", "again")[: 2 if left == "nothing" else 1]:  # nothing is created that would pass for documents
         reason = refusal(home, home / "words.npz")
         assert reason.startswith(f"{database} is {'missing' if left == 'nothing' else 'empty'}, but {indexes} has")
         assert f"semblance restore FOLDER --home '{home}'" in reason

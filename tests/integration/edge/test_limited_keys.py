@@ -116,14 +116,14 @@ def test_no_route_reads_a_hidden_document(send: Send) -> None:
         assert answer.status_code == 200, answer.text
         assert [hidden for hidden in ("A cat runs.", "A cat eats.", "secret") if hidden in answer.text] == [], path
     for doc_id, code in (("s", None), ("z", "unknown_document"), ("n", "unknown_document")):
-        for method, path, body in (
+        for method, path, asked in (
             ("GET", f"{at}/documents/{doc_id}", None),
             ("GET", f"/explain?a=cat&id={doc_id}&collection=faq", None),
             ("POST", "/explain", {"a": "a cat", "id": doc_id, **faq}),
             ("POST", "/search", {"like": doc_id, **faq}),
             ("POST", "/explain/difference", {"query": "a cat", "a": "a", "b": doc_id, **faq, "mode": "hybrid"}),
         ):
-            assert send(ACME, method, path, body).json().get("code") == code, path
+            assert send(ACME, method, path, asked).json().get("code") == code, path
     assert [send(key, "POST", f"{at}/count", {}).json()["count"] for key in SEEN] == [5, 5, 3, 2]
     unknown = {"query": "a cat", **faq, "filter": {"nosuch": 1}}
     assert [len(send(key, "POST", "/search", unknown).json()["warnings"]) for key in (OPS, ACME)] == [1, 0]
