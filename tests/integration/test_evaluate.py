@@ -216,7 +216,7 @@ def test_invalid_input_ends_with_a_message(tmp_path: Path) -> None:
         (("--model", "nosuch", "--sets", f"pairs:{tmp_path / 'pairs.tsv'}"), "nosuch"),
         (("--url", "http://127.0.0.1:9", "--sets", f"pairs:{tmp_path / 'pairs.tsv'}"), "is the service running"),
         (("--calibrate", "--sets", f"pairs:{tmp_path / 'pairs.tsv'}"), "labels"),
-        (("--reproduce", "nosuch"), "nosuch"),
+        (("--reproduce", "nosuch"), "there is no 'nosuch' among the papers: choose one of clrcmd, dynamax"),
         (("--sets", f"pairs:{tmp_path / 'labels.tsv'}"), "named score; the columns are sentence1, sentence2, label"),
         (("--sets", f"pairs:{broken}", "--columns", "grade=score"), "grade=score is not COLUMN=NAME"),
     ):

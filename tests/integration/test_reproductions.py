@@ -33,12 +33,6 @@ def test_claims_of_a_paper_are_printed_and_written(data: Path, tmp_path: Path, p
     assert all(claim["verdict"] in table for claim in written[paper])
 
 
-def test_unknown_paper_lists_the_known_ones() -> None:
-    ran = semblance("evaluate", "--reproduce", "nosuch")
-    assert ran.returncode == 1
-    assert "there is no 'nosuch' among the papers: choose one of clrcmd, dynamax" in ran.stderr
-
-
 def test_missing_sets_of_a_paper_end_with_a_message(tmp_path: Path) -> None:
     for where, message in (({}, "pass --data"), ({"SEMBLANCE_DATA": str(tmp_path)}, f"is not in {tmp_path}")):
         ran = semblance("evaluate", "--reproduce", "dynamax", **where)

@@ -97,7 +97,7 @@ def test_evaluated_rows_and_running_text_are_left_out_and_counted(small: Path, t
     leaks = ["the dog -- runs fast\tit rains in rome\tx", "a dog\tit rains in ROME\tx", "a dog\tx\ty"]
     write(rows, *rows.read_text("utf-8").splitlines(), *leaks)
     texts = write_json(tmp_path / "text.jsonl", {"text": "The ship  waits near the bridge."}, {"text": evaluated[1][0]})
-    config = config_for(tmp_path / "config.yaml", small, "low_rank: {rank: 4}", "keep: {weight: 2}")
+    config = config_for(tmp_path / "config.yaml", small, "dev: []", "low_rank: {rank: 4}", "keep: {weight: 2}")
     ended = semblance(
         *("train", "clrcmd", "--rows", str(rows), "--keep", str(texts), "--config", str(config), "--out", str(out)),
         *("--data", str(data), "--exclude", "evaluation"),
