@@ -79,18 +79,23 @@ def test_a_terminal_shows_plain_lines_and_what_to_try(tmp_path: Path) -> None:
     assert "SIGINT: draining for at most 20 s; requests running: 0" in end
 
 
-def test_without_a_terminal_one_line_is_printed_and_the_command_sends_a_key(tmp_path: Path) -> None:
+def test_without_a_terminal_one_line_is_printed(tmp_path: Path) -> None:
     model = write_model(tmp_path / "words.npz", seed=0)
-    entry = f"first:read:{hashlib.sha256(KEY.encode()).hexdigest()}"
-    with running_process(home=tmp_path, models=f"words={model}", api_keys=entry) as service:
-        [command] = re.findall(r"^  (.*)$", first_steps(service.url, keys=True, sample=False), re.MULTILINE)
-        assert run(command, SEMBLANCE_CLIENT_KEY="")["code"] == "unauthorized"
-        assert run(command, SEMBLANCE_CLIENT_KEY=KEY).get("code") != "unauthorized"
+    with running_process(home=tmp_path, models=f"words={model}") as service:
         service.process.send_signal(signal.SIGTERM)
         assert service.process.stdout is not None
         assert service.process.stdout.read() == b"", "nothing after the line with the address"
         loggers = {json.loads(line)["logger"] for line in service.log.read_text().splitlines()}
     assert {logger for logger in loggers if not logger.startswith("semblance.service.")} == set()
+
+
+def test_with_keys_the_command_sends_one(tmp_path: Path) -> None:
+    model = write_model(tmp_path / "words.npz", seed=0)
+    entry = f"first:read:{hashlib.sha256(KEY.encode()).hexdigest()}"
+    with running_process(models=f"words={model}", api_keys=entry) as service:
+        [command] = re.findall(r"^  (.*)$", first_steps(service.url, keys=True, sample=False), re.MULTILINE)
+        assert run(command, SEMBLANCE_CLIENT_KEY="")["code"] == "unauthorized"
+        assert run(command, SEMBLANCE_CLIENT_KEY=KEY).get("code") != "unauthorized"
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])

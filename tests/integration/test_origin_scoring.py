@@ -150,7 +150,7 @@ def test_an_evaluation_uses_the_sampled_pairs_and_the_printed_scores(folder: Pat
     assert "random_cosine" in (tmp_path / "report" / "report.md").read_text("utf-8")
 
 
-def test_variants_have_the_given_form_and_by_default_all_that_fit(folder: Path, pairs: Path, tmp_path: Path) -> None:
+def test_variants_are_those_that_fit_unless_they_are_named(folder: Path, pairs: Path, tmp_path: Path) -> None:
     def names(*options: object) -> list[str]:
         return [each["measure"] for each in evaluated(folder, pairs, tmp_path, *options)["outcomes"]]
 

@@ -45,7 +45,7 @@ def test_the_answer_has_the_fields_of_every_api(api: Api, path: str) -> None:
 
 
 @pytest.mark.parametrize("measure", ["cosine", "rcmd", "rcmd1", "rcmd1_words", "word_movers", "soft_cardinality"])
-def test_scores_are_those_of_similarity_and_do_not_depend_on_others(api: Api, measure: str) -> None:
+def test_scores_are_those_of_similarity_whatever_the_others(api: Api, measure: str) -> None:
     found = results(api, measure=measure)
     expected = api.scores(*((QUERY, text) for text in DOCUMENTS), measure=measure)
     assert [each["raw_score"] for each in found] == pytest.approx(sorted(expected, reverse=True), abs=1e-5)
