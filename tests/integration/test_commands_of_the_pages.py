@@ -349,9 +349,10 @@ def run(words: list[str], how: Run, home: Path, url: str) -> None:
 def serve(words: list[str], settings: Mapping[str, str], workspace: Path) -> None:
     """Start the service at a free port; every model scores a pair, or a key is required.
 
-    In place of the default models, which other tests serve, word vectors of this name.
+    In place of the default models, which other tests serve: word vectors, or the model that aliases of a page name.
     """
-    default = {"SEMBLANCE_HOME": mkdtemp(dir=workspace), "SEMBLANCE_MODELS": "minilm-words=vectors/glove.txt"}
+    models = "minilm-words" if "SEMBLANCE_MODEL_ALIASES" in settings else "words=vectors/glove.txt"
+    default = {"SEMBLANCE_HOME": mkdtemp(dir=workspace), "SEMBLANCE_MODELS": models}
     environment = os.environ | settings | default
     named = [word.partition("=")[0] for option, word in pairwise(words) if option == "--model"]
     with serving([sys.executable, "-m", SEMBLANCE, *words, "--port", "0"], workspace, environment) as address:

@@ -13,8 +13,11 @@ from typing import Any
 import httpx2
 import numpy as np
 import pytest
+from semblance_client import Client, SemblanceError
 
+from semblance.service.cli.evaluate.remote_scorer import RemoteScorer
 from tests.support.command_line import semblance
+from tests.support.no_progress import no_progress
 from tests.support.text_files import write_json, write_table
 from tests.support.waiting import CEILING_S, until
 
@@ -156,8 +159,10 @@ def test_about_names_the_default_model_of_a_service(url: str, tmp_path: Path) ->
     assert other["model"] == "minilm"
     assert evaluation(tmp_path, *options, "--url", url, "--model", "minilm")["about"] == other
     ran = semblance("evaluate", *options, "--url", url, "--model", "nosuch")
-    assert (ran.returncode, "Traceback" in ran.stderr) == (1, False)
-    assert "no model 'nosuch' is served; choose from minilm-words, minilm-clrcmd" in ran.stderr
+    assert (ran.returncode, "no model 'nosuch' is served" in ran.stderr, "Traceback" in ran.stderr) == (1, True, False)
+    said = "no model 'nosuch' is served; choose from minilm-words, minilm-clrcmd"
+    with Client(url) as client, pytest.raises(SemblanceError, match=said):
+        RemoteScorer(client, "nosuch", no_progress).about()
 
 
 def test_default_model_is_the_first_of_the_settings(tmp_path: Path) -> None:
