@@ -52,6 +52,7 @@ async def test_a_failing_text_fails_only_its_callers(worker: Worker, text: str, 
     assert max(map(len, slow.batches)) > 1, "they shared a batch"
     assert [answers[0], answers[2], answers[4]] == [[1.0, 2.0], [3.0], [5.0]]
     assert [str(answers[1]), str(answers[3])] == [error] * 2
+    assert len(slow.thread) == 1, "one thread owns the model"
 
 
 async def test_a_failed_thread_answers_every_caller_and_is_reported() -> None:

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from tests.clients.programs.task import (
+    BEST,
     DOCUMENTS,
     KEY,
     MODEL,
@@ -48,6 +49,12 @@ def test_documents_are_ranked(provider: str) -> None:
         return [each["index"] for each in found]
 
     check_ranking(rank)
+
+
+@pytest.mark.parametrize("provider", ["hosted_vllm", "cohere"])
+def test_documents_may_be_objects(provider: str) -> None:
+    answer = rerank(provider, documents=[{"text": text} for text in DOCUMENTS])
+    assert answer.results[0]["index"] == BEST
 
 
 @EACH
