@@ -24,11 +24,13 @@ from tests.soak.figures import broken, conclude
 from tests.soak.misbehaving_clients import LARGEST, Misbehavior, misbehaviors
 from tests.soak.normal_client import Call, NormalClient
 from tests.support.load_generator import Connection
+from tests.support.project import PROJECT
 from tests.support.running_service import Service, running_process
 from tests.support.service_monitor import ServiceMonitor, monitored, percentiles, resident_mb
 from tests.support.waiting import eventually
 
-IDLE_S = 600  # timeout of idle connections, long enough that all of them stay open
+# idle connections stay open, and a body that stops is refused soon
+TIMEOUTS = {"header_timeout_s": "600", "body_pause_s": "10"}
 LIVE_P99_MS = 250.0  # /live queues behind all tiny requests, which arrive at once
 OTHERS_MS = 30_000.0  # the model's time for a request of the largest size, which runs first once it is due
 MAX_GROWTH_MB = 300.0
@@ -151,7 +153,7 @@ def main() -> None:
     options = parser.parse_args()
     if error := raise_file_limit(options.idle):
         sys.exit(error)
-    with running_process(sample="1", header_timeout_s=str(IDLE_S)) as service:
+    with running_process(PROJECT, None, sample="1", **TIMEOUTS) as service:
         report = run(service, NoiseOptions(options.idle, options.tiny))
     summary = report.summary()
     conclude("crowd", summary, [summary], [*report.faults(), *report.exceeded()])

@@ -11,6 +11,7 @@ from semblance.service.process.server import raise_file_limit
 from tests.soak import load, noisy_neighbors, unfair_caller
 from tests.soak.normal_client import Call
 from tests.soak.unfair_caller import HeavyLoad
+from tests.support.project import PROJECT
 from tests.support.running_service import running_process
 from tests.support.service_monitor import ServiceMonitor
 from tests.support.waiting import until
@@ -37,8 +38,7 @@ def test_answers_under_load_are_right_and_nothing_is_left_open() -> None:
 @pytest.mark.waits
 def test_misbehaving_clients_do_not_affect_other_clients() -> None:
     assert raise_file_limit(IDLE) is None
-    idle_s = str(noisy_neighbors.IDLE_S)
-    with running_process(sample="1", max_body_bytes=str(LARGEST), header_timeout_s=idle_s) as service:
+    with running_process(PROJECT, None, sample="1", max_body_bytes=str(LARGEST), **noisy_neighbors.TIMEOUTS) as service:
         report = noisy_neighbors.run(service, noisy_neighbors.NoiseOptions(IDLE, 400, 10, LARGEST))
     assert report.faults() == []
     assert (report.still_open, len(report.rows)) == (IDLE, 9)

@@ -6,21 +6,21 @@ import pytest
 
 from tests.support.changes import chosen_files
 
-TABLES, NGINX = "tests/models/files/test_tables.py", "tests/deploy/test_nginx.py"
-RERANK = "tests/integration/test_rerank.py"
+FILES, NGINX = "tests/models/files/test_files_on_disk.py", "tests/deploy/test_nginx.py"
+RERANK, ROWS = "tests/integration/test_rerank.py", "tests/service/cli/index/test_rows.py"
 
 
 @pytest.mark.parametrize(
     ("changed", "chosen", "left_out"),
     [
-        ("models/measures/transport.py", "tests/models/measures/test_transport.py", TABLES),
+        ("models/measures/transport.py", "tests/models/measures/test_transport.py", ROWS),
         ("models/measures/transport.py", "semblance/models/measures/transport.py", "semblance/models/text.py"),
-        ("models/similarities/rcmd.py", "tests/contracts/test_similarities.py", TABLES),
+        ("models/similarities/rcmd.py", "tests/contracts/test_similarities.py", ROWS),
         ("service/documents/sql.py", RERANK, "tests/models/measures/test_transport.py"),
         ("models/training/train.py", "tests/integration/test_train.py", RERANK),
         ("service/playground/index.html", "tests/end_to_end/playground/test_playground.py", NGINX),
         ("deploy/nginx/nginx.conf", NGINX, RERANK),
-        ("tests/integration/conftest.py", RERANK, TABLES),
+        ("tests/integration/conftest.py", RERANK, FILES),
         ("docs/search.md", "tests/integration/test_docs.py", RERANK),
         ("tests/contracts/test_caches.py", "tests/contracts/test_caches.py", "tests/contracts/test_copies.py"),
     ],
