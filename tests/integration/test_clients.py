@@ -20,7 +20,7 @@ from tests.support.running_service import running_process
 pytestmark = pytest.mark.timeout(1800)
 
 KEY = "smb_clients"
-QUEUED_TOKENS = 6_000  # tests/clients/programs/task.py fills the queue
+QUEUED_TOKENS = 10_000  # tests/clients/programs/task.py fills the queue
 PINS = {each.stem: each for each in sorted((PROJECT / "tests" / "clients" / "programs" / "environments").glob("*.txt"))}
 OURS = ("PYTHONPATH", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")  # Hugging Face's client would not even call loopback
 PAGE = (PROJECT / "docs" / "integrations.md").read_text("utf-8")
@@ -83,7 +83,6 @@ def python_of(environment: str) -> Path:
 
 
 def _install(folder: Path, pins: Path) -> None:
-    install([sys.executable, "-m", "venv", "--clear", "--without-pip", folder])
-    pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "install", "--quiet"]
-    # the pins are complete: looking for what they need would take as long as installing them
-    install([*pip, "--no-compile", "--no-deps", "--requirement", str(pins)])
+    install([sys.executable, "-m", "venv", "--clear", folder])
+    options = ["--quiet", "--disable-pip-version-check", "--no-compile", "--requirement", str(pins)]
+    install([folder / "bin" / "python", "-m", "pip", "install", *options])

@@ -30,10 +30,9 @@ DOCUMENTS = [
 ]
 ORDER = [1, 0, 2]  # of the documents, best first
 BEST = ORDER[0]
-THOUSAND = [f"Story {i}" for i in range(999)] + [DOCUMENTS[BEST]]
+THOUSAND = [f"Story number {i} about nothing" for i in range(999)] + [DOCUMENTS[BEST]]
 ATTEMPTS = 8  # of clients that wait 1, 2, 4, ... seconds, whatever `retry-after` says; 3 are few on a slow machine
-BUSY_TEXTS = 500
-BUSY_TOKENS = 5_000  # of the 6,000 that the queue takes: those texts must be refused beside these
+BUSY_TOKENS = 8_000  # of the 10,000 that the queue takes: beside these, a thousand texts must be refused
 
 
 def check_ranking(rank: Callable[[list[str], int], list[int]]) -> None:
@@ -79,7 +78,7 @@ class BusyCall:
 
 
 def call_while_busy(call: Callable[[list[str]], Any]) -> BusyCall:
-    """Call with many texts, the last of which answers the query, while the queue has no room for them.
+    """Call with a thousand texts, the last of which answers the query, while the queue has no room for them.
 
     Repeated until the service has refused the call: on some machines the queue is empty before it arrives.
     """
@@ -92,8 +91,8 @@ def call_while_busy(call: Callable[[list[str]], Any]) -> BusyCall:
 def _refused_call(call: Callable[[list[str]], Any], http: httpx2.Client, pool: ThreadPoolExecutor) -> BusyCall | None:
     """Fill the queue, and call; None if the call was not refused."""
     number = secrets.token_hex(4)  # so that the service has cached none of the texts
-    texts = [f"Story {number} {i}" for i in range(BUSY_TEXTS - 1)] + [DOCUMENTS[BEST]]
-    long = [f"{number} {i} {'word ' * 256}" for i in range(22)]  # of 256 tokens, after which they are truncated
+    texts = [f"Story {number} {i}" for i in range(999)] + [DOCUMENTS[BEST]]
+    long = [f"{number} {i} {'word ' * 256}" for i in range(38)]  # of 256 tokens, after which they are truncated
     load = pool.submit(http.post, "/embed", json={"inputs": long})
     until(lambda: load.done() or _metric(http, 'queued_tokens{urgency="interactive"}') >= BUSY_TOKENS, "a full queue")
     before = _metric(http, 'errors_total{code="overloaded"}')
