@@ -19,13 +19,11 @@ from tests.support.small_model import make_small
 
 BODY_LIMIT = 1_000_000
 NDJSON = {"content-type": "application/x-ndjson"}
-# limits of time that no slow machine reaches
-PATIENT = dict.fromkeys(("header_timeout_s", "body_pause_s", "body_timeout_s", "model_wait_s", "ready_within_s"), "600")
 
 
 @pytest.fixture(scope="session")
 def url() -> Iterator[str]:
-    with running_process(PROJECT, None, sample="1", max_body_bytes=str(BODY_LIMIT), **PATIENT) as service:
+    with running_process(PROJECT, None, sample="1", max_body_bytes=str(BODY_LIMIT)) as service:
         yield service.url
         require_no_internal_errors(service)
 
@@ -150,6 +148,6 @@ def code_of(answer: httpx2.Response) -> tuple[int, str]:
 
 
 def total(explanation: dict[str, Any]) -> float:
-    """What the parts of an explanation sum to: its score."""
+    """The sum of the parts of an explanation, which is its score."""
     parts = [link["contribution"] for link in explanation["links"]]
     return math.fsum([*parts, explanation["special"], explanation["omitted"]])

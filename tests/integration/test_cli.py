@@ -27,7 +27,7 @@ from tests.support.vectors import one_passage
 
 
 def failed(*arguments: str, **environment: str) -> str:
-    """What a command that fails writes to standard error: messages, and no traceback."""
+    """Standard error of a command that fails: messages, and no traceback."""
     ran = semblance(*arguments, **environment)
     assert ran.returncode == 1
     assert "Traceback" not in ran.stderr

@@ -16,7 +16,7 @@ import pytest
 
 from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
-from tests.integration.conftest import PATIENT, code_of, served
+from tests.integration.conftest import code_of, served
 from tests.integration.raw_http import PAIR, begin_pair, open_connection, read_answer, require_closed
 from tests.support.project import PROJECT
 from tests.support.running_service import Service
@@ -35,7 +35,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Service]]:
 
     def start(**settings: str) -> Service:
         models = f"words={write_model(tmp_path / 'words.npz', 0)}"
-        all_settings = {"models": models, **PATIENT, **settings}
+        all_settings = {"models": models, **settings}
         made.append(Service(tmp_path, PROJECT, "tests.integration.patient_ending", None, **all_settings))
         made[0].start()
         return made[0]
@@ -71,7 +71,7 @@ def write_until_refused(url: str, began: threading.Event) -> list[str]:
 
 def test_sigterm_finishes_running_requests_and_refuses_new_ones(tmp_path: Path) -> None:
     with (
-        served(tmp_path, models="minilm", drain_s="600", **PATIENT) as (service, api),
+        served(tmp_path, models="minilm", drain_s="600") as (service, api),
         ThreadPoolExecutor(2) as pool,
         begin_pair(service.url) as slow,
     ):

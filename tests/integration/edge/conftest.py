@@ -15,7 +15,7 @@ from fastapi import FastAPI
 
 from semblance.service.cli.serve import _uvicorn_config
 from semblance.service.settings import Settings
-from tests.integration.conftest import PATIENT, require_no_internal_errors
+from tests.integration.conftest import require_no_internal_errors
 from tests.support.project import PROJECT
 from tests.support.running_service import Service, reserved_port, running_process
 
@@ -38,7 +38,6 @@ def service() -> Iterator[Service]:
         redis_url=f"redis://user:{REDIS_PASSWORD}@127.0.0.1:{reserved_port()}/0",  # no server listens there
         cors_origins=ORIGIN,
         max_header_bytes=str(HEADER_BYTES),
-        **PATIENT,
     ) as running:
         yield running
         require_no_internal_errors(running, READER)

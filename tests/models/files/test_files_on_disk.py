@@ -64,7 +64,7 @@ def test_tensors_come_in_the_order_of_their_names(tmp_path: Path) -> None:
 
 @pytest.fixture
 def steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is flushed and renamed, in order."""
+    """The files that are flushed and renamed, in order."""
     taken: list[str] = []
     replace = os.replace
 
