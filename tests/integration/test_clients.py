@@ -20,7 +20,7 @@ from tests.support.running_service import running_process
 pytestmark = pytest.mark.timeout(1800)
 
 KEY = "smb_clients"
-QUEUED_TOKENS = 10_000  # tests/clients/programs/task.py fills the queue
+QUEUED_TOKENS = 6_000  # tests/clients/programs/task.py fills the queue
 PINS = {each.stem: each for each in sorted((PROJECT / "tests" / "clients" / "programs" / "environments").glob("*.txt"))}
 OURS = ("PYTHONPATH", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")  # Hugging Face's client would not even call loopback
 PAGE = (PROJECT / "docs" / "integrations.md").read_text("utf-8")
@@ -36,6 +36,7 @@ def url() -> Iterator[str]:
     """A service with a key and a small queue; langchain-semblance creates collections."""
     with running_process(
         api_keys=f"clients:read+write+admin:{hashlib.sha256(KEY.encode()).hexdigest()}",
+        max_batch_tokens="256",
         max_queued_tokens=str(QUEUED_TOKENS),
         max_request_tokens=str(QUEUED_TOKENS),
         device="cpu",
