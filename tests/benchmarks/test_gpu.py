@@ -27,6 +27,7 @@ runpy.run_module("benchmarks.speed.gpu", run_name="__main__", alter_sys=True)
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(900)
 def test_every_part_runs_without_a_gpu_and_reports_so(tmp_path: Path) -> None:
     completed = subprocess.run(

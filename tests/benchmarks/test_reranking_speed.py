@@ -19,7 +19,7 @@ from semblance.service.model_loading.registry import read_source
 SENTENCES = [f"sentence {number} of the stock" for number in range(500)]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_scores_are_those_of_a_network_of_the_same_size(tmp_path: Path) -> None:
     save_cross_encoder(tmp_path)
     question = Question("my parcel never came", ["Track a shipment.", "Return shoes within 30 days."])

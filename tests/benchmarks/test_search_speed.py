@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import count
 
 import numpy as np
+import pytest
 
 from benchmarks.speed import highlights, hybrid
 from semblance.models.embeddings import unit_rows
@@ -18,6 +19,7 @@ def texts(words: int, seed: int, number: int) -> list[str]:
     return [" ".join(rng.choice(WORDS, words)) + f" {i}." for i in range(number)]
 
 
+@pytest.mark.nightly
 def test_both_modes_are_timed_on_the_index_and_the_service() -> None:
     stored, asked = texts(20, 1, 60), texts(4, 2, 6)
     near = unit_rows(np.random.default_rng(3).normal(size=(66, DIM))).astype(np.float32)
@@ -53,6 +55,7 @@ def test_systems_take_turns_and_the_first_round_does_not_count() -> None:
     assert [(len(each.seconds), each.cpu_s) for each in times.values()] == [(4, 2.0), (4, 2.0)]
 
 
+@pytest.mark.nightly
 def test_highlights_are_timed_for_each_length_with_codes_and_without() -> None:
     rows = list(highlights.measure(iter(texts(20, 1, 400)), 11, rounds=1))
     cases = [(row.words, row.tokens) for row in rows]

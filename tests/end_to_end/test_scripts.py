@@ -24,16 +24,21 @@ def test_a_second_server_on_the_same_store_or_port_exits(tmp_path: Path) -> None
             assert "Traceback" not in second.stderr
 
 
-PYTHON = '#!/bin/sh\necho "$@" >> "$0.log"\n'  # notes with which arguments it is called
+NOTING = '#!/bin/sh\necho "$@" >> "$0.log"\n'  # a program that notes with which arguments it is called
+SETTINGS = "global.find-links='/wheels /more'\n:env:.index-url='file:///index'"  # of pip
+CONFIGURED = f'case "$*" in *"config list") echo "{SETTINGS}";; esac\n'
 
 
 @pytest.fixture
 def venv(tmp_path: Path) -> Path:
-    python = tmp_path / "bin" / "python"
-    python.parent.mkdir()
-    python.write_text(PYTHON)
-    python.chmod(0o755)
+    (tmp_path / "bin").mkdir()
+    program(tmp_path / "bin" / "python", CONFIGURED)
     return tmp_path
+
+
+def program(file: Path, script: str) -> None:
+    file.write_text(NOTING + script)
+    file.chmod(0o755)
 
 
 def install(venv: Path, *extras: str) -> tuple[int, str, list[str]]:
@@ -72,3 +77,22 @@ def test_an_unknown_extra_is_refused_with_the_known_ones(venv: Path, extras: tup
     assert (status, called) == (2, [])
     known = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     assert message.split(": choose among ")[1].split() == list(known)
+
+
+def test_uv_installs_with_the_index_and_links_of_pip(venv: Path) -> None:
+    program(venv / "bin" / "uv", "exit 0")
+    status, message, called = install(venv)
+    assert (status, message.count("\n")) == (0, 1)
+    assert not any(" install " in each for each in called), "pip installs nothing"
+    [arguments] = (venv / "bin" / "uv.log").read_text().splitlines()
+    options = f"pip install --quiet --python {venv}/bin/python --find-links /wheels --find-links /more"
+    assert arguments.startswith(
+        f"{options} --default-index file:///index --constraint constraints.txt --editable assets"
+    )
+
+
+def test_pip_installs_where_uv_fails(venv: Path) -> None:
+    program(venv / "bin" / "uv", "exit 2")
+    status, _, called = install(venv)
+    assert status == 0
+    assert called[-1].startswith(f"-m pip --disable-pip-version-check --python {venv}/bin/python install --quiet")

@@ -223,7 +223,7 @@ def test_a_client_without_the_token_cannot_use_the_cluster(tmp_path: Path) -> No
     assert ran[1].stdout == "1\n"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(900)
 @pytest.mark.usefixtures("ray_installed")
 @pytest.mark.filterwarnings("ignore")

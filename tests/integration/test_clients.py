@@ -84,6 +84,5 @@ def python_of(environment: str) -> Path:
 
 
 def _install(folder: Path, pins: Path) -> None:
-    install([sys.executable, "-m", "venv", "--clear", folder])
-    options = ["--quiet", "--disable-pip-version-check", "--no-compile", "--requirement", str(pins)]
-    install([folder / "bin" / "python", "-m", "pip", "install", *options])
+    install([sys.executable, "-m", "venv", "--clear", "--without-pip", folder])
+    install(["scripts/packages", folder, "--requirement", pins], SEMBLANCE_VENV=sys.prefix)

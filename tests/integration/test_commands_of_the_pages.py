@@ -172,6 +172,7 @@ COMMANDS: Mapping[str, Run | Serve | Parse] = {
 
 SCRIPTS: Mapping[str, str] = {
     "scripts/install": "tests/end_to_end/test_scripts.py runs it",
+    "scripts/packages": "scripts/install calls it",
     "scripts/serve": "tests/bare runs it",
     "scripts/test": "it runs these tests",
     "scripts/check": "it runs the unit tests",

@@ -80,6 +80,7 @@ def own_files(folder: Path) -> list[str]:
     ]
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(900)
 def test_built_in_models_reach_their_published_figures(data: Path, tmp_path: Path) -> None:
     """An STS set by "all", interpretable STS by the protocol of CLRCMD, and the model card.

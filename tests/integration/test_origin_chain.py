@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from semblance.models.evaluation.datasets import graded_pairs
 from semblance.models.evaluation.scorer import LocalScorer
@@ -25,6 +26,7 @@ def run(*arguments: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.nightly
 def test_a_surrogate_is_trained_from_plain_text_alone(tmp_path: Path) -> None:
     """The text is too small to generalize far: the fit is checked on the training pairs."""
     origin, harvest, pairs = tmp_path / "origin", tmp_path / "harvest", tmp_path / "pairs"

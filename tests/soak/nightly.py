@@ -60,6 +60,7 @@ def default_steps() -> list[Step]:
         *soak,
         Step("thin_faults", [sys.executable, "-m", "tests.soak.faults", "--thin"]),
         Step("each_fault", faults, {"LONG_FAULTS": "1", "OMP_NUM_THREADS": "1"}),
+        Step("tests", ["scripts/test", "-m", "nightly"]),
         Step("defects", ["scripts/defects"]),
     ]
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from tests.conftest import missing
 from tests.soak.fault_injection.catalogue import FAULTS, THIN_FAULTS
@@ -53,11 +54,32 @@ GROUPS = {
     "database": Group([each for each in FAULTS if is_of_the_database(each)], SHORT),
     "milvus": Group(THIN_FAULTS, SHORT, thin=True),
 }
-CASES = [
-    pytest.param(name, fault, marks=pytest.mark.xdist_group(f"faults of {name}"), id=f"{name}: {fault.name}")
-    for name, group in GROUPS.items()
-    for fault in group.faults
-]
+EACH_RUN = frozenset(  # a fault of every part, of every kind of trouble; the others are left to scripts/nightly
+    {
+        "replicas: a replica killed",
+        "replicas: a replica stopped for a while",
+        "replicas: the disk of a replica full",
+        "replicas: a copy damaged",
+        "replicas: cache entries corrupt",
+        "replicas: a backup restored",
+        "replicas: a re-embedding, killed half-way and resumed",
+        "database: PostgreSQL killed and restarted",
+        "database: PostgreSQL recovered to an earlier state",
+        "database: the disk of PostgreSQL full",
+        "milvus: Milvus killed and restarted",
+        "milvus: answers of Milvus lost",
+        "milvus: Milvus loses its data",
+    }
+)
+
+
+def case(group: str, fault: Fault) -> ParameterSet:
+    marks = [pytest.mark.xdist_group(f"faults of {group}")]
+    name = f"{group}: {fault.name}"
+    return pytest.param(group, fault, marks=marks if name in EACH_RUN else [*marks, pytest.mark.nightly], id=name)
+
+
+CASES = [case(name, fault) for name, group in GROUPS.items() for fault in group.faults]
 
 
 def require(group: Group) -> None:
@@ -105,6 +127,11 @@ def exercise(harness: FaultHarness, fault: Fault) -> FaultOutcome:
     return outcome
 
 
+def test_every_fault_of_each_run_exists() -> None:
+    assert {each.id for each in CASES} >= EACH_RUN
+
+
+@pytest.mark.nightly
 @pytest.mark.xdist_group("faults of replicas")
 def test_a_disk_that_is_not_full_is_noticed(
     deployed: Callable[[str], FaultHarness], monkeypatch: pytest.MonkeyPatch

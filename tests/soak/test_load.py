@@ -34,7 +34,7 @@ def test_answers_under_load_are_right_and_nothing_is_left_open() -> None:
     assert report.stats.cancelled > FILES_OF_THE_SERVICE
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.waits
 def test_misbehaving_clients_do_not_affect_other_clients() -> None:
     assert raise_file_limit(IDLE) is None

@@ -23,7 +23,14 @@ from tests.support.project import PROJECT
 
 PACKAGES = ("semblance", "semblance_client", "benchmarks", "tests")
 FOLDERS = {"models/": "semblance/models/", "service/": "semblance/service/", "clients/python/": ""}
-EVERYTHING = ("pyproject.toml", "constraints.txt", "conftest.py", "tests/conftest.py", "scripts/install")
+EVERYTHING = (
+    "pyproject.toml",
+    "constraints.txt",
+    "conftest.py",
+    "tests/conftest.py",
+    "scripts/install",
+    "scripts/packages",
+)
 COMMANDS = "semblance.service.cli"
 MAIN = f"{COMMANDS}.main"  # imports the module of a verb when it is called
 FIXTURES = "tests.conftest"

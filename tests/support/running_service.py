@@ -138,9 +138,6 @@ def wait_for_url(process: subprocess.Popen[bytes], log: Path) -> str:
     raise RuntimeError(f"the service did not start: {log.read_text()[-2000:]}")
 
 
-_reserved: list[socket.socket] = []  # open until this process ends
-
-
 def reserved_port() -> int:
     """A port of 127.0.0.1 for a server that gets its number, which can listen on it again after a crash.
 
@@ -150,5 +147,6 @@ def reserved_port() -> int:
     bound = socket.socket()
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     bound.bind(("127.0.0.1", 0))
-    _reserved.append(bound)
-    return int(bound.getsockname()[1])
+    port = int(bound.getsockname()[1])
+    bound.detach()  # it stays open until this process ends
+    return port
