@@ -11,6 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.routing import BaseRoute, Match, Route
 from starlette.types import Scope
 
@@ -213,6 +214,8 @@ def install(app: FastAPI, metrics: Metrics, routes: Sequence[BaseRoute]) -> None
 
     async def framework(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
+        if isinstance(error.__cause__, ClientDisconnect):  # FastAPI takes it for a fault of the body
+            raise error.__cause__
         code = FRAMEWORK_CODES.get(error.status_code, "http_error")
         metrics.errors.labels(code).inc()
         allowed = ", ".join(_methods(routes, request.scope))

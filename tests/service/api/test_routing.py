@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
+from unittest.mock import AsyncMock
 
 import httpx2
 import pytest
 from fastapi import APIRouter, FastAPI, Response
 from fastapi.routing import APIRoute
+from starlette.requests import ClientDisconnect
+from starlette.types import Message
 
 from semblance.service.api import errors
 from semblance.service.api.routing import JsonRoute, Services, Use
@@ -19,6 +22,7 @@ from semblance.service.observability.metrics import Metrics
 VALID = {"pairs": [{"a": "a", "b": "b"}]}
 SERVICE = Decimal("1.5")  # any object; services are found by their type
 JSON = {"content-type": "application/json"}
+HEADERS = [(name.encode(), value.encode()) for name, value in JSON.items()]
 
 BODIES = [
     json.dumps(VALID).encode(),
@@ -62,6 +66,15 @@ def app(route_class: type[APIRoute]) -> FastAPI:
 def apps() -> list[FastAPI]:
     """Ours, and that of FastAPI."""
     return [app(each) for each in (JsonRoute, APIRoute)]
+
+
+async def test_a_client_that_leaves_within_its_body_is_no_error(apps: list[FastAPI]) -> None:
+    scope = {"type": "http", "method": "POST", "path": "/similarity", "query_string": b"", "headers": HEADERS}
+    for application in apps:
+        begun: Message = {"type": "http.request", "body": b'{"pairs', "more_body": True}
+        receive = AsyncMock(side_effect=[begun, {"type": "http.disconnect"}])
+        with pytest.raises(ClientDisconnect):
+            await application({**scope, "app": application}, receive, AsyncMock())
 
 
 async def answers(application: FastAPI, path: str, body: bytes) -> list[tuple[int, bytes, str]]:
