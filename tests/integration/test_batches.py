@@ -172,7 +172,7 @@ def test_vectors_of_another_model_are_refused_by_name(tmp_path: Path, models: st
     assert "collection 'c' is of model 'other'" in ran.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(900)
 @pytest.mark.usefixtures("ray_installed")
 def test_killed_ray_workers_lose_and_repeat_no_row(tmp_path: Path) -> None:
