@@ -74,7 +74,7 @@ def copy_source(into: Path) -> None:
     for *names, target in (rest.split() for instruction, rest in stages()["source"] if instruction == "COPY"):
         for name in names:
             if (PROJECT / name).is_dir():
-                ignored = shutil.ignore_patterns("__pycache__")
+                ignored = shutil.ignore_patterns("__pycache__", "build", "*.egg-info")
                 shutil.copytree(PROJECT / name, into / target, symlinks=True, ignore=ignored)
             else:
                 shutil.copy(PROJECT / name, into / target)

@@ -55,7 +55,10 @@ def locked_environment(name: str) -> Iterator[Path]:
 def install(command: Sequence[str | Path], **variables: str) -> None:
     """Run a command that installs packages; where pip reaches no index, the test is skipped, or fails in CI."""
     environment = os.environ | variables
-    ran = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False)
+    folder = PROJECT / "build"
+    folder.mkdir(exist_ok=True)
+    with FileLock(folder / "installing.lock"):  # building a package writes beside its sources
+        ran = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False)
     if NO_INDEX in ran.stderr:
         missing("an index of packages that pip reaches")
     assert ran.returncode == 0, ran.stdout + ran.stderr
