@@ -70,8 +70,9 @@ def _environment(name: str) -> Iterator[Path]:
     folder = ENVIRONMENTS / name
     projects = [tomllib.loads((each / "pyproject.toml").read_text("utf-8")) for each in (PROJECT, CLIENT, ASSETS)]
     required = [str(each["project"].get("dependencies")) for each in projects]
-    folder.mkdir(parents=True, exist_ok=True)
+    ENVIRONMENTS.mkdir(parents=True, exist_ok=True)
     with FileLock(folder.with_suffix(".lock")):
+        folder.mkdir(exist_ok=True)
         wanted = digest_of(required, [PROJECT / "constraints.txt"])
         make_once(folder, "requirements", wanted, lambda: _empty(folder))
         yield folder

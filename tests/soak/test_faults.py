@@ -65,7 +65,7 @@ EACH_RUN = frozenset(  # a fault of every part, of every kind of trouble; the ot
         "replicas: a re-embedding, killed half-way and resumed",
         "database: PostgreSQL killed and restarted",
         "database: PostgreSQL recovered to an earlier state",
-        "database: the disk of PostgreSQL full",
+        "replicas: the disk of PostgreSQL full",
         "milvus: Milvus killed and restarted",
         "milvus: answers of Milvus lost",
         "milvus: Milvus loses its data",
