@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 QUERIES = 12
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 
 @pytest.fixture(scope="module")

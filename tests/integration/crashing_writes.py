@@ -1,9 +1,9 @@
 """Write, save and rebuild a collection, and crash one step later on each run; see test_crashes.py.
 
-    python -m tests.integration.crashing_writes FOLDER
+    python -m tests.integration.crashing_writes FOLDER EVERY
 
-prints a line for every crash, and a last line, "survived". Steps are every SQL statement and commit, before it runs,
-and every fsync, rename, open and removal of a file, in any thread.
+crashes at every EVERYth step, prints a line for each crash, and a last line, "survived". Steps are every SQL statement
+and commit, before it runs, and every fsync, rename, open and removal of a file, in any thread.
 """
 
 from __future__ import annotations
@@ -171,15 +171,15 @@ def assert_close(found: list[Hit], expected: list[Hit]) -> None:
     assert np.allclose([hit.score for hit in found], [hit.score for hit in expected], atol=1e-5)
 
 
-def main(folder: Path) -> None:
-    """Crash and check, until the script survives."""
+def main(folder: Path, every: int) -> None:
+    """Crash at every `every`-th step and check, until the script survives."""
     prepared, home, done = folder / "prepared", folder / "home", folder / "done"
     store = SqlDocumentStore(sqlite_engine(prepared / "documents.sqlite"))
     store.create("c", SETTINGS)
     store.close()
-    status, step = CRASHED, 0
+    status, step = CRASHED, 1 - every
     while status == CRASHED:
-        step += 1
+        step += every
         shutil.rmtree(home, ignore_errors=True)
         done.unlink(missing_ok=True)
         shutil.copytree(prepared, home)
@@ -196,4 +196,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), int(sys.argv[2]))

@@ -81,7 +81,8 @@ def test_a_page_of_figures_has_a_part_for_each_benchmark(page: ModuleType, tmp_p
 CONSOLE = dict(re.findall(r"```console\n\$ semblance (.*)\n((?:.*\n)*?)```", TEXT))
 
 
-@pytest.mark.parametrize("model", ["minilm-words", pytest.param("minilm", marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("model", ["minilm-words", "minilm"])
 def test_evaluate_prints_the_figures_of_the_readme(data: Path, model: str) -> None:
     [(command, shown)] = [each for each in CONSOLE.items() if each[0].startswith("evaluate")]
     ran = semblance(*command.replace("DATA", str(data)).split(), "--model", model)

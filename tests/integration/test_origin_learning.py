@@ -48,6 +48,7 @@ def accuracies(folder: Path, interaction: str, work: Path) -> dict[str, dict[str
     return accuracies_as_json(held_out_accuracies(model, *held_out, seed=0))
 
 
+@pytest.mark.nightly
 def test_order_is_learned_only_with_the_bilinear_terms(trained: Path, tmp_path: Path) -> None:
     learned = read_about(trained)[COHERENCE]["held_out_accuracy"]
     assert set(learned) == {"same document", "anywhere", "both"}

@@ -60,6 +60,7 @@ def folder(corpus_only: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(corpus_only, tmp_path / "origin"))
 
 
+@pytest.mark.nightly
 def test_training_uses_the_corpus_settings_and_survives_a_kill(folder: Path) -> None:
     after_coherence = "semblance.models.origin.networks.training:train_generation"
     with held(after_coherence, "origin", "train", folder, "--device", "cpu") as command:

@@ -20,7 +20,10 @@ from tests.models.training import train_tiny
 from tests.models.training.tiny_runs import vectors
 from tests.support.waiting import until
 
-pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning:transformers", "ignore::DeprecationWarning")
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.filterwarnings("ignore::FutureWarning:transformers", "ignore::DeprecationWarning"),
+]
 SETTINGS = {"epochs": 2, "batch_size": 8, "check_every": 3, "learning_rate": 1e-3, "dropout": 0}
 FURTHER = {
     "low_rank": {"rank": 4, "alpha": 16},

@@ -67,7 +67,12 @@ RESUMED = {
 }
 
 
-@pytest.mark.parametrize("name", RESUMED)
+IN_EACH_RUN = {"clrcmd with adapters and kept vectors", "sbert_nli with its classifier"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(each, marks=[] if each in IN_EACH_RUN else pytest.mark.nightly) for each in RESUMED]
+)
 def test_an_interrupted_run_ends_with_the_same_weights(name: str, folder: Path, tmp_path: Path) -> None:
     recipe, columns, labels = RESUMED[name]
     data, dev = rows(columns, labels=labels), dev_set() if recipe.dev else {}

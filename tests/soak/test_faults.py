@@ -57,17 +57,14 @@ GROUPS = {
 EACH_RUN = frozenset(  # a fault of every part, of every kind of trouble; the others are left to scripts/nightly
     {
         "replicas: a replica killed",
-        "replicas: a replica stopped for a while",
         "replicas: the disk of a replica full",
         "replicas: a copy damaged",
-        "replicas: cache entries corrupt",
         "replicas: a backup restored",
         "replicas: a re-embedding, killed half-way and resumed",
         "database: PostgreSQL killed and restarted",
         "database: PostgreSQL recovered to an earlier state",
         "replicas: the disk of PostgreSQL full",
         "milvus: Milvus killed and restarted",
-        "milvus: answers of Milvus lost",
         "milvus: Milvus loses its data",
     }
 )
