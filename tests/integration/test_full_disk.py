@@ -21,7 +21,7 @@ from tests.support.servers.word_models import write_model
 
 DISK_BYTES = 8 << 20
 SOME_BYTES = 4096
-TEXT = "brala " * 2000
+TEXT = "brala " + 12_000 * "x"
 
 
 @pytest.fixture
