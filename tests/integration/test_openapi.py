@@ -17,7 +17,7 @@ from semblance.service.request_warnings import MEANINGS
 if TYPE_CHECKING:
     from tests.soak.fuzz import Report
 
-EXAMPLES = 4
+EXAMPLES = 8
 SEED = 1
 
 
