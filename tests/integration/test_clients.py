@@ -20,7 +20,7 @@ from tests.support.running_service import running_process
 pytestmark = pytest.mark.timeout(1800)
 
 KEY = "smb_clients"
-QUEUED_TOKENS = 6_000  # tests/clients/programs/task.py fills the queue
+QUEUED_TOKENS = 4_000  # tests/clients/programs/task.py fills the queue
 PINS = {each.stem: each for each in sorted((PROJECT / "tests" / "clients" / "programs" / "environments").glob("*.txt"))}
 OURS = ("PYTHONPATH", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")  # Hugging Face's client would not even call loopback
 PAGE = (PROJECT / "docs" / "integrations.md").read_text("utf-8")

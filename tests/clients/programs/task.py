@@ -34,8 +34,9 @@ ORDER = [1, 0, 2]  # of the documents, best first
 BEST = ORDER[0]
 THOUSAND = [str(i) for i in range(999)] + [DOCUMENTS[BEST]]
 ATTEMPTS = 8  # of clients that wait 1, 2, 4, ... seconds, whatever `retry-after` says; 3 are few on a slow machine
-BUSY_TOKENS = 2_500  # of the 6,000 that the queue takes: beside these, a thousand texts must be refused
-LOADS, LOAD_TEXTS = 4, 4  # requests at the same time that fill the queue, and texts of 256 tokens in each
+BUSY_TEXTS = 500  # of a call while the queue is full; the last one answers the query
+BUSY_TOKENS = 2_000  # of the 4,000 that the queue takes: beside these, the texts of a call must be refused
+LOADS, LOAD_TEXTS = 4, 3  # requests at the same time that fill the queue, and texts of 256 tokens in each
 
 
 def check_ranking(rank: Callable[[list[str], int], list[int]]) -> None:
@@ -81,7 +82,7 @@ class BusyCall:
 
 
 def call_while_busy(call: Callable[[list[str]], Any]) -> BusyCall:
-    """Call with a thousand texts, the last of which answers the query, while the queue has no room for them.
+    """Call with new texts while the queue has no room for them.
 
     Others keep the queue full until the service refuses a call. Repeated if it refused one of theirs.
     """
@@ -94,7 +95,7 @@ def call_while_busy(call: Callable[[list[str]], Any]) -> BusyCall:
 def _refused_call(call: Callable[[list[str]], Any], load: Load) -> BusyCall | None:
     """Call beside a load; None if the call was not refused."""
     number = secrets.randbelow(900) + 100  # so that the service has cached few of the texts
-    texts = [f"{number} {i}" for i in range(999)] + [DOCUMENTS[BEST]]
+    texts = [f"{number} {i}" for i in range(BUSY_TEXTS - 1)] + [DOCUMENTS[BEST]]
     result: Any
     with load.running():
         try:

@@ -13,6 +13,7 @@ import yaml
 
 from tests.clients.programs.task import (
     BEST,
+    BUSY_TEXTS,
     DOCUMENTS,
     KEY,
     MODEL,
@@ -89,6 +90,6 @@ def test_a_router_asks_a_busy_service_again() -> None:
     listed = yaml.safe_load(text.replace("http://127.0.0.1:8000", URL).replace("KEY", KEY))["model_list"]
     router = litellm.Router(listed, num_retries=3)
     ranked = call_while_busy(lambda texts: asyncio.run(router.arerank(model="reranker", query=QUERY, documents=texts)))
-    assert ranked.check_retried().results[0]["index"] == 999
+    assert ranked.check_retried().results[0]["index"] == BUSY_TEXTS - 1
     embedded = call_while_busy(lambda texts: router.embedding(model="embedder", input=texts))
-    assert len(embedded.check_retried().data) == 1000
+    assert len(embedded.check_retried().data) == BUSY_TEXTS

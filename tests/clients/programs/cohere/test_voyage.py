@@ -8,6 +8,7 @@ import voyageai
 from tests.clients.programs.task import (
     ATTEMPTS,
     BEST,
+    BUSY_TEXTS,
     DOCUMENTS,
     KEY,
     MODEL,
@@ -50,6 +51,6 @@ def test_refusals_raise_its_own_errors() -> None:
 
 def test_a_busy_service_is_asked_again() -> None:
     made = call_while_busy(lambda texts: client(retries=ATTEMPTS).rerank(QUERY, texts, MODEL))
-    assert made.check_retried().results[0].index == 999
+    assert made.check_retried().results[0].index == BUSY_TEXTS - 1
     once = call_while_busy(lambda texts: client().rerank(QUERY, texts, MODEL))
     assert isinstance(once.result, voyageai.error.RateLimitError)

@@ -9,6 +9,7 @@ from pydantic import SecretStr
 
 from tests.clients.programs.task import (
     BEST,
+    BUSY_TEXTS,
     DOCUMENTS,
     KEY,
     MODEL,
@@ -47,6 +48,6 @@ def test_vectors_are_those_of_the_service() -> None:
 
 def test_a_busy_service_is_asked_again() -> None:
     ranked = call_while_busy(lambda texts: reranker().rerank(texts, QUERY, top_n=1))
-    assert ranked.check_retried()[0]["index"] == 999
+    assert ranked.check_retried()[0]["index"] == BUSY_TEXTS - 1
     embedded = call_while_busy(embeddings().embed_documents)
-    assert len(embedded.check_retried()) == 1000
+    assert len(embedded.check_retried()) == BUSY_TEXTS

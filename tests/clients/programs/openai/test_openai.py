@@ -5,7 +5,16 @@ from __future__ import annotations
 import openai
 import pytest
 
-from tests.clients.programs.task import DOCUMENTS, KEY, MODEL, UNKNOWN_MODEL, URL, call_while_busy, check_vectors
+from tests.clients.programs.task import (
+    BUSY_TEXTS,
+    DOCUMENTS,
+    KEY,
+    MODEL,
+    UNKNOWN_MODEL,
+    URL,
+    call_while_busy,
+    check_vectors,
+)
 
 
 def client(key: str = KEY, retries: int = 2) -> openai.OpenAI:
@@ -31,6 +40,6 @@ def test_refusals_raise_its_own_errors() -> None:
 
 def test_a_busy_service_is_asked_again() -> None:
     made = call_while_busy(lambda texts: client().embeddings.create(model=MODEL, input=texts))
-    assert len(made.check_retried().data) == 1000
+    assert len(made.check_retried().data) == BUSY_TEXTS
     once = call_while_busy(lambda texts: client(retries=0).embeddings.create(model=MODEL, input=texts))
     assert isinstance(once.result, openai.RateLimitError)
