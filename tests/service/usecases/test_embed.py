@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from semblance.models.embeddings import TokenEmbeddings, Want
@@ -22,7 +22,7 @@ from semblance.service.ports.embedding import EmbeddingCache, Miss
 from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings
 from tests.support.small_model import load, write_glove
 
-LONG = "word " * 600
+LONG = "two " + "word " * 600 + "cats"
 TEXTS = ["a cat", "two cats", LONG, "héllo", "1", "", " ", "\u200b", "\ud800", "a\ud800b"]
 
 
@@ -109,6 +109,8 @@ requests = st.lists(
 
 
 @given(requests, st.sampled_from(["memory", "vectors only", "unreachable"]))
+@example([([LONG], "END"), ([LONG], "START")], "memory")
+@example([([LONG], "END"), ([LONG], "START")], "vectors only")
 def test_a_cache_changes_no_answer(words: Encoder, history: list[tuple[list[str], Truncate]], kind: str) -> None:
     async def use() -> None:
         caches = {"memory": MemoryCache(10**8), "vectors only": VectorsOnly(10**8), "unreachable": Unreachable(10**8)}
