@@ -20,6 +20,7 @@ from semblance.models.encoders.transformer import Transformer
 from semblance.models.model_files.checkpoint import Checkpoint, read_checkpoint
 from semblance.service.documents.databases.postgresql import postgresql_engine
 from semblance.service.documents.databases.sqlite import sqlite_engine
+from tests.support.browser import find_chromium
 from tests.support.project import PROJECT
 from tests.support.servers.milvus_server import MilvusServer, milvus_elsewhere
 from tests.support.servers.postgres_server import PostgresServer
@@ -47,7 +48,10 @@ def missing(what: str) -> NoReturn:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Begin with what takes longest, by its timeout, and with what waits; keep the tests of a file on one worker."""
+    """Begin with what takes longest, by its timeout, and with what waits; keep the tests of a file on one worker.
+
+    So are all tests of pages: a browser takes seconds to start.
+    """
 
     def order(item: pytest.Item) -> tuple[float, bool, bool]:
         timeout = item.get_closest_marker("timeout")
@@ -57,7 +61,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=order)
     for item in items:
         if item.get_closest_marker("xdist_group") is None:  # a file's tests share its servers and models
-            item.add_marker(pytest.mark.xdist_group(item.location[0]))
+            shared = "browser" if "browser" in getattr(item, "fixturenames", ()) else item.location[0]
+            item.add_marker(pytest.mark.xdist_group(shared))
         if config.getoption("loadgroup", False):  # pytest-xdist 3.8 writes the group where pytest 9.2 does not look
             group = item.get_closest_marker("xdist_group")
             item._id = NodeId.parse(f"{item.nodeid}@{group.args[0] if group else ''}")
@@ -103,8 +108,7 @@ def data() -> Path:
 @pytest.fixture(scope="session")
 def chromium() -> str:
     """A Chromium to open pages in."""
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    return found or missing("Chromium")
+    return find_chromium() or missing("Chromium")
 
 
 @pytest.fixture

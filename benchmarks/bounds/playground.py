@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -11,6 +10,7 @@ from playwright.sync_api import Browser, expect, sync_playwright
 from semblance_client import Client
 
 from benchmarks.bounds.bound import at_most
+from tests.support.browser import find_chromium
 from tests.support.running_service import running_service
 
 DOCUMENTS = 10_000
@@ -56,9 +56,8 @@ def longest_task() -> float:
 
 @contextmanager
 def _browser() -> Iterator[Browser]:
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        launched = playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox"])
         yield launched
         launched.close()
 

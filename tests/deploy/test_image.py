@@ -26,7 +26,7 @@ from tests.support.project import PROJECT
 from tests.support.running_service import Service, reserved_port, wait_for_url
 from tests.support.small_model import edit, make_small
 
-pytestmark = pytest.mark.timeout(3600)
+pytestmark = [pytest.mark.timeout(3600), pytest.mark.nightly]
 
 NOBODY_UID = 65534
 UNPRIVILEGED: dict[str, Any] = {"user": NOBODY_UID, "group": NOBODY_UID, "extra_groups": []}

@@ -69,6 +69,7 @@ def test_no_order_is_learned_from_shuffled_sentences(tmp_path: Path) -> None:
     assert not better_than_chance(accuracies(write_tiny_origin(tmp_path / "origin", texts), "bilinear", tmp_path))
 
 
+@pytest.mark.nightly
 def test_training_lowers_perplexity_below_that_of_unigrams(trained: Path) -> None:
     """Below a third of the perplexity by token frequencies of the training text."""
     tokens, corpus = TokenTable.open(trained / "tokens"), Corpus.open(trained / "corpus", "held_out")

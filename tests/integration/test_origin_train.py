@@ -89,6 +89,7 @@ def test_training_uses_the_corpus_settings_and_survives_a_kill(folder: Path) -> 
     assert found.shape == (1,)
 
 
+@pytest.mark.nightly
 def test_interrupted_networks_resume_to_the_same_weights(folder: Path, tmp_path: Path) -> None:
     whole = Path(shutil.copytree(folder, tmp_path / "whole"))
     train_networks(Training(whole, SHORT), ignore_progress)

@@ -100,9 +100,9 @@ def test_clients_never_notice_that_redis_fails_under_load(redis_server: RedisSer
         return lambda: lookups(http)[outcome] > before
 
     settings = {"cache": "redis", "redis_url": redis_server.url, "redis_budget_s": "1"}
-    with served(None, **settings) as (_, cached), ThreadPoolExecutor(4) as clients:
+    with served(None, **settings) as (_, cached), ThreadPoolExecutor(2) as clients:
         http = cached.http
-        asking = [clients.submit(ask, http, 20 * i) for i in range(4)]
+        asking = [clients.submit(ask, http, 20 * i) for i in range(2)]
         try:
             until(grows("hit"))
             for event, outcomes in (

@@ -152,6 +152,7 @@ def test_a_share_is_on_the_line_from_before_to_after(folder: Path, tmp_path: Pat
     assert moved == 4
 
 
+@pytest.mark.nightly
 def test_running_text_keeps_vectors_near_those_before(folder: Path, tmp_path: Path) -> None:
     moved = {}
     settings = FAST | {"learning_rate": 2e-2, "dropout": 0.0}
@@ -214,6 +215,7 @@ def test_weights_that_are_not_finite_are_never_saved(folder: Path, tmp_path: Pat
     assert not (tmp_path / "out.training" / "checkpoint-4").exists()
 
 
+@pytest.mark.nightly
 def test_a_missing_best_checkpoint_is_an_error(folder: Path, tmp_path: Path) -> None:
     recipe = SbertRegression(**FAST | {"check_every": 1, "learning_rate": 3e-3}, epochs=2, dev=("own",))
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 import pytest
-from _pytest.mark import ParameterSet
 
 from tests.conftest import missing
 from tests.soak.fault_injection.catalogue import FAULTS, THIN_FAULTS
@@ -54,7 +53,7 @@ GROUPS = {
     "database": Group([each for each in FAULTS if is_of_the_database(each)], SHORT),
     "milvus": Group(THIN_FAULTS, SHORT, thin=True),
 }
-EACH_RUN = frozenset(  # a fault of every part, of every kind of trouble; the others are left to scripts/nightly
+EACH_RUN = frozenset(  # of every kind of trouble one; the others are left to scripts/nightly
     {
         "replicas: a replica killed",
         "replicas: the disk of a replica full",
@@ -62,21 +61,21 @@ EACH_RUN = frozenset(  # a fault of every part, of every kind of trouble; the ot
         "replicas: a backup restored",
         "replicas: a re-embedding, killed half-way and resumed",
         "database: PostgreSQL killed and restarted",
-        "database: PostgreSQL recovered to an earlier state",
         "replicas: the disk of PostgreSQL full",
-        "milvus: Milvus killed and restarted",
-        "milvus: Milvus loses its data",
     }
 )
 
 
-def case(group: str, fault: Fault) -> ParameterSet:
-    marks = [pytest.mark.xdist_group(f"faults of {group}")]
-    name = f"{group}: {fault.name}"
-    return pytest.param(group, fault, marks=marks if name in EACH_RUN else [*marks, pytest.mark.nightly], id=name)
+def marks_of(group: str, fault: Fault) -> list[pytest.MarkDecorator]:
+    shared = pytest.mark.xdist_group(f"faults of {group}")
+    return [shared] if f"{group}: {fault.name}" in EACH_RUN else [shared, pytest.mark.nightly]
 
 
-CASES = [case(name, fault) for name, group in GROUPS.items() for fault in group.faults]
+CASES = [
+    pytest.param(name, fault, marks=marks_of(name, fault), id=f"{name}: {fault.name}")
+    for name, group in GROUPS.items()
+    for fault in group.faults
+]
 
 
 def require(group: Group) -> None:

@@ -58,7 +58,7 @@ def let_it_run(page: Page) -> None:
     page.evaluate("async () => { for (let i = 0; i < 6; i++) await new Promise(requestAnimationFrame); }")
 
 
-@pytest.fixture(scope="module")  # its event loop must not run in tests of other modules, which have their own
+@pytest.fixture(scope="package")  # its event loop must not run in tests of other packages, which have their own
 def browser(chromium: str) -> Iterator[Browser]:
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])

@@ -92,7 +92,9 @@ def test_a_text_of_max_tokens_can_be_encoded(transformer: Transformer) -> None:
     assert embeddings.text.truncated
 
 
-@pytest.mark.parametrize("cores", [1, 2, 3])
+@pytest.mark.parametrize(
+    "cores", [pytest.param(1, marks=pytest.mark.nightly), 2, pytest.param(3, marks=pytest.mark.nightly)]
+)
 def test_batches_at_the_same_time_keep_their_vectors(cores: int) -> None:
     encoder = Transformer("m", built_in_checkpoint(), Compute("cpu", "float32", "openvino", EXPORTS, cores))
     samples = [texts(random.Random(seed).choice((1, 2, 9, 40)), 30, seed) for seed in range(12)]
