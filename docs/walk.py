@@ -6,12 +6,12 @@ python -m docs.walk
 from __future__ import annotations
 
 import io
-import shutil
 from pathlib import Path
 
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
+from tests.support.browser import find_chromium
 from tests.support.running_service import running_service
 
 IMAGES = Path(__file__).parent / "images"
@@ -75,6 +75,6 @@ def walk(page: Page, url: str) -> None:
 
 if __name__ == "__main__":
     with running_service(sample="1") as address, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox"])
         walk(browser.new_page(viewport=SIZE, color_scheme="light"), address)  # type: ignore[arg-type]
         browser.close()

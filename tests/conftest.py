@@ -50,7 +50,7 @@ def missing(what: str) -> NoReturn:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with what takes longest, by its timeout, and with what waits; keep the tests of a file on one worker.
 
-    So are all tests of pages: a browser takes seconds to start.
+    All tests of pages share a worker, since a browser takes seconds to start.
     """
 
     def order(item: pytest.Item) -> tuple[float, bool, bool]:

@@ -34,7 +34,7 @@ def buildah(*arguments: str) -> str:
 @pytest.fixture(scope="module")
 def container(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if os.geteuid() != 0 or shutil.which("buildah") is None or shutil.which("mmdebstrap") is None:
-        pytest.skip("needs root, buildah and mmdebstrap")  # under CI=true, too: test_image.py repeats the steps without
+        pytest.skip("needs root, buildah and mmdebstrap")  # under CI=true, too: test_image.py has its steps
     mounts = pip_mounts(tmp_path_factory.mktemp("pip"))
     run = subprocess.run([PROJECT / "scripts" / "image", *mounts], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout[-2000:] + run.stderr[-2000:]

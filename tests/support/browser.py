@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 
-# the first one opens no windows, and needs half of the processor time
+# the first one opens no windows, and needs less processor time
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 
 
