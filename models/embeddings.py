@@ -15,6 +15,7 @@ Floats: TypeAlias = NDArray[np.float32]
 Doubles: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 Want: TypeAlias = Literal["pooled", "tokens"]
+Precision: TypeAlias = Literal["float32", "bfloat16"]  # in which a network computes; its output is float32 in any case
 Needs: TypeAlias = Literal["pooled", "tokens", "words"]  # of a measure; "words" are token vectors with their text
 
 
@@ -96,6 +97,22 @@ class TokenEmbeddings:
         weighted: Doubles = self.weights.astype(np.float64)[:, None] * self.token_vectors()
         return weighted
 
+    def fits(self, n: int, dim: int, want: Want) -> bool:
+        """Whether a text of n tokens can have these: by their shapes, and with finite numbers only.
+
+        >>> one = TokenEmbeddings(np.ones((1, 2), np.float32), np.ones(1, np.float32))
+        >>> one.fits(1, 2, "tokens"), one.fits(2, 2, "tokens")
+        (True, False)
+        >>> replace(one, vectors=one.vectors * np.inf).fits(1, 2, "tokens")
+        False
+        """
+        pooled = self.pooled_vector
+        if self.vectors.ndim != 2 or len(self.vectors) != (n if want == "tokens" else 0) or self.weights.shape != (n,):
+            return False
+        if pooled is None:  # and else, a layer may change the dimension after pooling
+            return want == "tokens" and self.vectors.shape[1] == dim and _finite(self.vectors, self.weights)
+        return pooled.shape == (dim,) and _finite(self.vectors, self.weights, pooled)
+
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays and the text: the size of a cache entry."""
@@ -112,11 +129,17 @@ def pooled_rows(texts: Sequence[TokenEmbeddings]) -> Floats:
 def unit_rows(vectors: NDArray[np.number]) -> Doubles:
     """(n, d) -> (n, d) float64: each row divided by its length; a zero row stays zero.
 
+    A row that is not finite keeps a NaN.
+
     >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]]))
     array([[0.6, 0.8],
            [0. , 0. ]])
     """
     rows: Doubles = np.asarray(vectors, np.float64)
     lengths = np.linalg.norm(rows, axis=-1, keepdims=True)
-    unit: Doubles = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
+    unit: Doubles = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths != 0)
     return unit
+
+
+def _finite(*arrays: Floats) -> bool:
+    return all(np.isfinite(each).all() for each in arrays)

@@ -22,8 +22,18 @@ class TextProblem:
     detail: str
 
 
-class BadTexts(SemblanceError):
-    """Some texts cannot be encoded; `problems` lists all of them.
+class TextsNotEncoded(SemblanceError):
+    """Some texts have no vectors; `problems` lists all of them."""
+
+    def __init__(self, problems: Sequence[TextProblem]) -> None:
+        self.problems = tuple(problems)
+        first = self.problems[0]
+        more = f" (and {len(self.problems) - 1} more)" if len(self.problems) > 1 else ""
+        super().__init__(f"text {first.index}: {first.detail}{more}")
+
+
+class BadTexts(TextsNotEncoded):
+    """Some texts cannot be encoded.
 
     Codes: `empty_text` (no token besides special ones), `ill_formed_text` (a lone surrogate) and
     `text_too_long` (more tokens than the encoder accepts, and truncation is off).
@@ -31,11 +41,11 @@ class BadTexts(SemblanceError):
 
     code = "bad_texts"
 
-    def __init__(self, problems: Sequence[TextProblem]) -> None:
-        self.problems = tuple(problems)
-        first = self.problems[0]
-        more = f" (and {len(self.problems) - 1} more)" if len(self.problems) > 1 else ""
-        super().__init__(f"text {first.index}: {first.detail}{more}")
+
+class ModelFailed(TextsNotEncoded):
+    """A model failed on some texts, or gave them vectors that are not finite."""
+
+    code = "model_failed"
 
 
 class NotExplainable(SemblanceError):

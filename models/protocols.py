@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Protocol, runtime_checkable
 
-from semblance.models.embeddings import Doubles, Needs, TokenEmbeddings, Want
+from semblance.models.embeddings import Doubles, Needs, Precision, TokenEmbeddings, Want
 from semblance.models.explanation import Explanation
 from semblance.models.text import Role, TokenizedText, Truncate
 
@@ -36,6 +36,10 @@ class Encoder(Protocol):
     @property
     def build(self) -> str:
         """Digest of the space and of its computation: runtime, number type, library versions."""
+
+    @property
+    def precision(self) -> Precision:
+        """Number type in which the vectors are computed; they are float32 in any case."""
 
     def tokenize(self, texts: Sequence[str], role: Role, truncate: Truncate) -> list[TokenizedText]:
         """Tokenize each text. Thread-safe.

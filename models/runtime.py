@@ -10,13 +10,12 @@ from typing import ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
 
-from semblance.models.embeddings import Floats, Integers, Want
+from semblance.models.embeddings import Floats, Integers, Precision, Want
 from semblance.models.errors import MissingExtra
 from semblance.models.text import Ints
 
 RUNTIMES = "semblance.models.runtimes"
 
-Precision: TypeAlias = Literal["float32", "bfloat16"]
 Pooling: TypeAlias = Literal["mean", "cls", "max", "words"]  # "words": the mean of tokens that are not special
 
 
@@ -129,12 +128,17 @@ def pool_batch(
 ) -> BatchOutput:
     """Pool token vectors (T, d), text after text; rows beyond the sum of `lengths` are ignored.
 
+    Raises:
+        ValueError: a library returned fewer rows, which some do instead of failing.
+
     >>> hidden = np.array([[1.0, 4.0], [3.0, 0.0], [9.0, 9.0]], np.float32)
     >>> pool_batch(hidden, [2, 1], [np.ones(2, np.float32), np.ones(1, np.float32)], "mean", "pooled").pooled
     array([[2., 2.],
            [9., 9.]], dtype=float32)
     """
     ends: Integers = np.cumsum(lengths)
+    if len(hidden) < ends[-1]:
+        raise ValueError(f"the network returned vectors of shape {hidden.shape} for {ends[-1]} tokens")
     starts: Integers = ends - np.asarray(lengths)
     vectors = [hidden[start:end].copy() for start, end in zip(starts, ends, strict=True)] if want == "tokens" else ()
     return BatchOutput(_pooled(hidden[: ends[-1]], starts, np.concatenate(weights), pooling), vectors)

@@ -121,8 +121,11 @@ def encode(
 
     Raises:
         BadTexts: a text has no token, is ill-formed, or is too long where `truncate` is NONE.
+        ModelFailed: names the texts to which the model gives no finite vectors.
     """
-    return encoder.encode(encoder.tokenize(texts, role, truncate), "tokens")
+    from semblance.models.encoders.checked import encode_checked  # noqa: PLC0415 - imports numpy
+
+    return encode_checked(encoder, encoder.tokenize(texts, role, truncate), "tokens")
 
 
 @overload
@@ -155,7 +158,7 @@ def similarity(
         The score of two texts; if one is a list, the scores (len(a), len(b)), where a single text counts as a list.
 
     Raises:
-        BadTexts: a text has no token or is ill-formed.
+        BadTexts, ModelFailed: as `encode`.
         UnknownName: no such measure.
         BadCheckpoint, MissingExtra: as `load`.
         TypeError: `model` is none of these.
@@ -186,7 +189,7 @@ def explain(
 
     Raises:
         NotExplainable: the score does not decompose.
-        BadTexts, UnknownName, BadCheckpoint, MissingExtra: as for `similarity`.
+        BadTexts, ModelFailed, UnknownName, BadCheckpoint, MissingExtra: as for `similarity`.
         TypeError: `a` or `b` is a list, or `model` is no model.
     """
     from semblance.models.catalogue import explainable  # noqa: PLC0415 - imports numpy

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import version
 from importlib.resources import files
@@ -17,10 +18,12 @@ from semblance.service.api.edge.hosts import AllowedHosts
 from semblance.service.api.edge.key_entries import KeyRing
 from semblance.service.api.edge.keys import Guard
 from semblance.service.api.edge.middleware import EdgeMiddleware, EdgePolicy, is_monitoring
+from semblance.service.api.edge.origins import AllowedOrigins
 from semblance.service.api.edge.request_body import BodyLimits
 from semblance.service.api.routes import ROUTERS, docs_page, playground
 from semblance.service.api.routing import Services
 from semblance.service.composition.services import open_services, served_models
+from semblance.service.errors import NotReady
 from semblance.service.observability.metrics import Metrics
 from semblance.service.observability.tracing import NOT_TRACED, telemetry_config
 from semblance.service.ports.documents import Document
@@ -31,6 +34,7 @@ from semblance.service.usecases.documents.index import IndexDocuments
 
 log = logging.getLogger(__name__)
 NAMED_COLLECTIONS = 10  # in the log at the start
+RETRY_S = 1.0
 
 
 def create_app(
@@ -66,8 +70,8 @@ def create_app(
                 app.state.services = await stack.enter_async_context(opening)
                 metrics.set_build(models.default, models.loaded()[models.default].build)
                 if settings.sample:
-                    await _store_sample(app.state.services)
-                await _log_other_models(app.state.services, models.default)
+                    await _when_ready(lambda: _store_sample(app.state.services))
+                await _when_ready(lambda: _log_other_models(app.state.services, models.default))
             except Exception as error:
                 await stack.aclose()
                 on_failed_start(error)
@@ -87,7 +91,7 @@ def create_app(
     )
     app.state.keys = keys  # for a server that reads them again
     limits = BodyLimits(settings.max_body_bytes, settings.body_pause_s, settings.body_timeout_s)
-    policy = EdgePolicy(guard, AllowedHosts(settings.hosts), draining, readiness, settings.origins)
+    policy = EdgePolicy(guard, AllowedHosts(settings.hosts), draining, readiness, AllowedOrigins(settings.origins))
     app.add_middleware(EdgeMiddleware, metrics=metrics, limits=limits, policy=policy, tracers=tracers)
     errors.install(app, metrics, [route for router in ROUTERS for route in router.routes])
     openapi.install(app, settings, models.names, guard)
@@ -96,6 +100,16 @@ def create_app(
     for router in ROUTERS:
         app.include_router(router)
     return app
+
+
+async def _when_ready(act: Callable[[], Awaitable[None]]) -> None:
+    """Run `act`, again while a replica replaces its copy, which was found to be damaged."""
+    while True:
+        try:
+            return await act()
+        except NotReady as error:
+            log.warning("the start waits: %s", error)
+            await asyncio.sleep(RETRY_S)
 
 
 async def _store_sample(services: Services) -> None:

@@ -19,15 +19,22 @@ class Permission:
     Attributes:
         collections: names, and prefixes of names that end in '*'; without any, all collections.
         conditions: each of which the metadata of a document must meet; without any, all documents.
+        id_prefix: of the documents that it may write; empty for all.
     """
 
     collections: tuple[str, ...] = ()
     conditions: tuple[OneOf, ...] = ()
+    id_prefix: str = ""
 
     @property
     def is_limited(self) -> bool:
         """Whether there is anything that it does not reach."""
-        return bool(self.collections or self.conditions)
+        return bool(self.collections or self.limits_documents)
+
+    @property
+    def limits_documents(self) -> bool:
+        """Whether there is a document in its collections that it may not read, or not write."""
+        return bool(self.conditions or self.id_prefix)
 
     @property
     def where(self) -> Filter | None:
@@ -49,6 +56,18 @@ class Permission:
     def sees(self, metadata: Mapping[str, Any]) -> bool:
         """Whether it reaches a document with this metadata."""
         return all(matches(each, metadata) for each in self.conditions)
+
+    def owns(self, doc_id: str, metadata: Mapping[str, Any]) -> bool:
+        """Whether it may write a document: no key with another value sees it.
+
+        >>> limits = Permission(conditions=(OneOf("tenant", ("acme",)),), id_prefix="acme-")
+        >>> limits.owns("acme-1", {"tenant": "acme"}), limits.owns("acme-1", {"tenant": ["acme", "globex"]})
+        (True, False)
+        >>> limits.owns("1", {"tenant": "acme"})
+        False
+        """
+        several = any(isinstance(metadata.get(each.field), list) for each in self.conditions)
+        return not several and self.sees(metadata) and doc_id.startswith(self.id_prefix)
 
 
 UNLIMITED = Permission()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from semblance.models.errors import SemblanceError
+from semblance.models.errors import ModelFailed, SemblanceError
 
 MAX_STEP = 100  # characters of a name in a pointer: an unknown name may be as long as the body
 
@@ -99,17 +99,30 @@ class BadBackup(SemblanceError):
     code = "bad_backup"
 
 
-class InvalidRequest(SemblanceError):
-    """Parts of the request are invalid, or contradict each other.
-
-    `problems` lists them all.
-    """
-
-    code = "invalid_request"
+class PartsRefused(SemblanceError):
+    """Parts of the request are refused; `problems` lists them all."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
         super().__init__(f"{self.problems[0].pointer}: {self.problems[0].detail}")
+
+
+class InvalidRequest(PartsRefused):
+    """Parts of the request are invalid, or contradict each other."""
+
+    code = "invalid_request"
+
+
+class ForbiddenDocuments(PartsRefused):
+    """The limits of the API key exclude some documents of the request."""
+
+    code = Forbidden.code
+
+
+class EncodingFailed(PartsRefused):
+    """The model fails on some texts, or gives them vectors that are not finite."""
+
+    code = ModelFailed.code
 
 
 class UnknownModel(SemblanceError):
@@ -216,6 +229,15 @@ class StoreDamaged(SemblanceError):
     """The document store is damaged: `semblance index verify` lists what; restore a backup."""
 
     code = "store_damaged"
+
+
+class IndexDamaged(StoreDamaged):
+    """The index of a collection is damaged, and is rebuilt from the documents; retry soon."""
+
+    def __init__(self, index: object, error: Exception) -> None:
+        self.index = index
+        super().__init__("the index of the collection is damaged, and is being rebuilt from its documents; retry soon")
+        self.add_note(repr(error))
 
 
 class WriteConflict(SemblanceError):

@@ -1,59 +1,20 @@
-"""Threads beside the event loop: offloading, deadlines, delivery of results to futures."""
+"""Threads beside the event loop: deadlines, delivery of results to futures."""
 
 from __future__ import annotations
 
 import asyncio
-import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-INLINE_S = 0.0005  # longest work that may block the event loop; a round trip to a thread costs a fifth of it
-
+Part = TypeVar("Part")
 Result = TypeVar("Result")
 
 _deadline: ContextVar[float] = ContextVar("deadline", default=float("inf"))
-
-
-class Offload:
-    """Chooses between inline and thread by the duration of earlier work of the same kind.
-
-    The first work of a kind goes to a thread. After that, time is taken to grow with size, at the pace of the slowest
-    recent work: a slow run counts at once, faster ones lower the estimate gradually.
-
-    Args:
-        clock: in seconds, of work in the event loop.
-        thread_clock: CPU time of the current thread in seconds; excludes waits for the interpreter's lock.
-    """
-
-    def __init__(
-        self, clock: Callable[[], float] = time.perf_counter, thread_clock: Callable[[], float] = time.thread_time
-    ) -> None:
-        self._clock = clock
-        self._thread_clock = thread_clock
-        self._pace: dict[str, float] = {}  # seconds of computation per unit of size
-
-    async def run(self, kind: str, size: float, work: Callable[[], Result]) -> Result:
-        """The result of `work`.
-
-        Args:
-            kind: its kind, such as the scores of one measure.
-            size: its size, in the unit that its time grows with.
-            work: the function to call.
-        """
-        if size * self._pace.get(kind, math.inf) > INLINE_S:
-            return await asyncio.to_thread(self._timed, kind, size, work, self._thread_clock)
-        return self._timed(kind, size, work, self._clock)
-
-    def _timed(self, kind: str, size: float, work: Callable[[], Result], clock: Callable[[], float]) -> Result:
-        began = clock()
-        result = work()
-        pace = (clock() - began) / max(size, 1)
-        self._pace[kind] = max(pace, (pace + self._pace.get(kind, pace)) / 2)
-        return result
+_needed: ContextVar[Callable[[], bool]] = ContextVar("needed", default=lambda: True)
 
 
 def with_deadline(act: Callable[[], Result], seconds: float) -> Callable[[], Result]:
@@ -68,6 +29,36 @@ def with_deadline(act: Callable[[], Result], seconds: float) -> Callable[[], Res
             _deadline.reset(token)
 
     return run
+
+
+class CallerLeft(Exception):
+    """No caller waits for the result of the work in this thread. Never reaches a client."""
+
+
+def while_needed(act: Callable[[], Result], needed: Callable[[], bool]) -> Callable[[], Result]:
+    """Wrap `act` for another thread, where `stop_if_left` raises once it is not needed any more."""
+
+    def run() -> Result:
+        token = _needed.set(needed)
+        try:
+            return act()
+        finally:
+            _needed.reset(token)
+
+    return run
+
+
+def stop_if_left() -> None:
+    """Raise CallerLeft if the work in this thread is not needed any more: to call between parts of long work."""
+    if not _needed.get()():
+        raise CallerLeft
+
+
+def until_left(parts: Iterable[Part]) -> Iterator[Part]:
+    """The parts of long work. Raises CallerLeft, as `stop_if_left`, before the next one."""
+    for part in parts:
+        stop_if_left()
+        yield part
 
 
 def expired() -> bool:

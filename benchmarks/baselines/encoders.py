@@ -10,7 +10,8 @@ from typing import TypeAlias, get_args
 from benchmarks.baselines.environments import environment
 from benchmarks.baselines.servers import model_folder
 from semblance.models import catalogue
-from semblance.models.runtime import RUNTIMES, Precision
+from semblance.models.embeddings import Precision
+from semblance.models.runtime import RUNTIMES
 
 BACKENDS = ("sentence-transformers[onnx,openvino]",)
 Command: TypeAlias = Callable[[], Sequence[str]]  # command of an encoder process; may first create an environment

@@ -20,8 +20,7 @@ from transformers import BertConfig, BertForSequenceClassification
 
 from benchmarks.baselines.encoder_process import EncoderProcess
 from benchmarks.baselines.servers import INFINITY_OPTIONS, MODEL, Server, infinity_server, model_folder, suspended
-from semblance.models.embeddings import Doubles
-from semblance.models.runtime import Precision
+from semblance.models.embeddings import Doubles, Precision
 from tests.support.load_generator import Load, post, run_loads, send_all
 from tests.support.running_service import Service
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from benchmarks.baselines.encoder_process import Encode, serve_encoder
 from benchmarks.baselines.servers import MODEL
-from semblance.models.embeddings import Floats
-from semblance.models.runtime import Compute, Precision
+from semblance.models.embeddings import Floats, Precision
+from semblance.models.runtime import Compute
 from semblance.service.model_loading.registry import read_source
 
 BATCH = 32

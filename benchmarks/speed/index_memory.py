@@ -37,7 +37,8 @@ from semblance.models.embeddings import Floats
 from semblance.models.processor.usable_cores import usable_cores
 from semblance.service.filters import parse_filter
 from semblance.service.indexes import snapshots
-from semblance.service.indexes.collection_index import CollectionIndex, rescored_rows
+from semblance.service.indexes.collection_index import CollectionIndex
+from semblance.service.indexes.nearest import rescored_rows
 from semblance.service.ports.device import Device
 from semblance.service.ports.documents import Collection, CollectionSettings, VectorChange, Version
 from semblance.service.ports.indexes import ENGINES

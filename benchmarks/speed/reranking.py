@@ -36,7 +36,7 @@ from rich.table import Column, Table
 
 from benchmarks.baselines.rerankers import CROSS_ENCODER, INFINITY, REFERENCE, Question, Reranker, running_rerankers
 from benchmarks.baselines.texts import sts_sentences
-from semblance.models.runtime import Precision
+from semblance.models.embeddings import Precision
 from semblance.service.usecases.rerank import DEFAULT_MEASURE
 from tests.support.results import save_results
 from tests.support.wide_console import wide_console

@@ -34,11 +34,11 @@ from rich.table import Table
 from benchmarks.baselines.texts import sts_sentences
 from benchmarks.speed.experimental_runtimes import EXPERIMENTAL, Encode, experimental_runtime
 from semblance.models import catalogue
-from semblance.models.embeddings import Floats
+from semblance.models.embeddings import Floats, Precision
 from semblance.models.encoders.transformer import Transformer
 from semblance.models.model_files.checkpoint import read_checkpoint
 from semblance.models.networks.agreement import least_cosine
-from semblance.models.runtime import RUNTIMES, Compute, Precision
+from semblance.models.runtime import RUNTIMES, Compute
 from semblance.models.text import Ints
 from semblance.service.model_loading.registry import read_source
 from tests.support.results import save_results

@@ -77,6 +77,7 @@ class AdaptedEncoder:
         self.dim = dim
         self.max_tokens = encoder.max_tokens
         self.space = space
+        self.precision = encoder.precision
         self.build = digest(space=space, build=encoder.build)
         self._encoder = encoder
         self._change = change

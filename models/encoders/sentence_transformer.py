@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from semblance.models.embeddings import TokenEmbeddings, Want, unit_rows
+from semblance.models.embeddings import Precision, TokenEmbeddings, Want, unit_rows
 from semblance.models.errors import BadCheckpoint
 from semblance.models.files.digests import digest
 from semblance.models.networks.agreement import PROBES
@@ -47,7 +47,7 @@ class SentenceTransformerEncoder:
         self._tokenizer = fast_tokenizer(serialize_tokenizer(tokenizer, lower_case=False), self.max_tokens)
         self._mean_pooled = True
         probes = self.encode(self.tokenize(PROBES, "query", "END"), "tokens")
-        self.dim: int = probes[0].vectors.shape[1]
+        self.dim = len(probes[0].pooled())
         self._mean_pooled = all(_is_mean(each) for each in probes)
 
     @cached_property
@@ -69,6 +69,11 @@ class SentenceTransformerEncoder:
     def build(self) -> str:
         """Digest of the space, the device and the version of torch."""
         return digest(space=self.space, device=str(self._model.device), torch=torch.__version__)
+
+    @property
+    def precision(self) -> Precision:
+        """The number type of its weights; float32 if it is none that can be configured here."""
+        return "bfloat16" if self._model.dtype == torch.bfloat16 else "float32"
 
     def tokenize(self, texts: Sequence[str], role: Role, truncate: Truncate) -> list[TokenizedText]:
         """Tokenize each text, with special and prompt tokens.

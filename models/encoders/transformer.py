@@ -57,6 +57,7 @@ class Transformer:
         self.max_tokens = facts.max_tokens
         self._tokenizer = fast_tokenizer(facts.tokenizer, self.max_tokens)
         self.space = checkpoint.space
+        self.precision = compute.precision
         self.build = digest(
             space=checkpoint.space,
             runtime=runtime,
@@ -91,6 +92,8 @@ class Transformer:
             return []
         weights = [self._weights(text) for text in tokenized]
         output = self._runtime.run([text.ids for text in tokenized], weights, want)
+        if output.pooled.shape != (len(tokenized), self.dim):
+            raise ValueError(f"the network returned vectors of shape {output.pooled.shape} for {len(tokenized)} texts")
         pooled = unit_rows(output.pooled).astype(np.float32) if self._checkpoint.normalize else output.pooled
         vectors = output.vectors or [np.empty((0, self.dim), np.float32)] * len(tokenized)
         return [

@@ -10,7 +10,7 @@ import numpy as np
 import tokenizers
 from numpy.typing import NDArray
 
-from semblance.models.embeddings import Floats, TokenEmbeddings, Want
+from semblance.models.embeddings import Floats, Precision, TokenEmbeddings, Want
 from semblance.models.errors import BadCheckpoint
 from semblance.models.files.digests import digest
 from semblance.models.model_files.source import ModelFiles
@@ -85,6 +85,7 @@ class WordVectors:
         self.dim = int(table.vectors.shape[1])
         self.max_tokens = max_tokens
         self.space = space
+        self.precision: Precision = "float32"
         self.build = digest(space=space, numpy=np.__version__, tokenizers=tokenizers.__version__)
         self._table = table
         self._tokenizer = tokenizer

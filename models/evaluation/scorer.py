@@ -10,6 +10,7 @@ import numpy as np
 
 from semblance.models.catalogue import explainable, explains, required_vectors, similarity
 from semblance.models.embeddings import Doubles, Floats, TokenEmbeddings, Want, unit_rows
+from semblance.models.encoders.checked import encode_checked
 from semblance.models.errors import BadTexts, NotExplainable
 from semblance.models.evaluation.tasks import Retrieval
 from semblance.models.explanation import Explanation, LinkList
@@ -151,7 +152,7 @@ class LocalScorer:
     def _encode(self, tokenized: Sequence[TokenizedText], want: Want) -> Iterator[tuple[str, TokenEmbeddings]]:
         """Yield each text with its embeddings."""
         for batch in self.track(_batches(tokenized), "encoding"):
-            yield from zip([each.text for each in batch], self._encoder.encode(batch, want), strict=True)
+            yield from zip([each.text for each in batch], encode_checked(self._encoder, batch, want), strict=True)
 
 
 def _explanation(explainer: Explainable, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation | None:

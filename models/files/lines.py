@@ -10,10 +10,13 @@ import json
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias, cast
 
 from semblance.models.errors import BadDataSet, SemblanceError
+
+MAX_LINE_BYTES = 1 << 26
 
 Advance: TypeAlias = Callable[[int], None]
 """Progress callback: receives the number of new bytes read."""
@@ -86,13 +89,15 @@ def raw_lines(
         advance: progress callback; of a compressed file, it receives the compressed bytes.
 
     Raises:
-        error_type: the file cannot be read or decompressed.
+        error_type: the file cannot be read or decompressed, or a line has more than `MAX_LINE_BYTES`.
     """
     position = 0
     try:
         with file.open("rb") as stored, _decompressed(file, stored) as stream:
             # only \n ends a line: str.splitlines also splits at characters that occur inside sentences
-            for number, raw in enumerate(stream, 1):
+            for number, raw in enumerate(iter(partial(stream.readline, MAX_LINE_BYTES + 1), b""), 1):
+                if len(raw) > MAX_LINE_BYTES:  # a small compressed file may hold one that exceeds the memory
+                    raise error_type(f"{file}, line {number}: it has more than {MAX_LINE_BYTES:,} bytes")
                 if advance is not None:
                     advance(stored.tell() - position)
                     position = stored.tell()

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn, segment_reduce
 
-from semblance.models.embeddings import Floats, Want
+from semblance.models.embeddings import Floats, Precision, Want
 from semblance.models.errors import DeviceLost, NotExportable
 from semblance.models.measures.chunks import split_by_size
 from semblance.models.networks.agreement import least_cosine
@@ -27,7 +27,7 @@ from semblance.models.networks.cuda_graphs import (
 from semblance.models.networks.device_errors import device_errors
 from semblance.models.networks.packed_attention import TextSpans, use_packed_attention
 from semblance.models.networks.torch_network import first_position
-from semblance.models.runtime import BatchOutput, Pooling, Precision
+from semblance.models.runtime import BatchOutput, Pooling
 from semblance.models.text import Ints
 
 log = logging.getLogger(__name__)

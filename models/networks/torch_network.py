@@ -11,14 +11,14 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from transformers import AutoModel, AutoTokenizer
 
-from semblance.models.embeddings import Floats, Integers
+from semblance.models.embeddings import Floats, Integers, Precision
 from semblance.models.errors import BadCheckpoint
 from semblance.models.model_files.checkpoint import Checkpoint
 from semblance.models.model_files.dense_head import TokenHead
 from semblance.models.model_files.lora import LowRankAdapter
 from semblance.models.networks.device_errors import device_errors
 from semblance.models.networks.lora_merge import merge
-from semblance.models.runtime import Compute, NetworkFacts, Precision
+from semblance.models.runtime import Compute, NetworkFacts
 from semblance.models.text import Ints
 from semblance.models.tokenization.subwords import serialize_tokenizer
 

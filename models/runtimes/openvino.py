@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from safetensors.numpy import load_file, save_file
 
-from semblance.models.embeddings import Floats, Want
+from semblance.models.embeddings import Floats, Precision, Want
 from semblance.models.errors import NotExportable
 from semblance.models.files.digests import digest
 from semblance.models.files.json_file import read_json
@@ -28,7 +28,7 @@ from semblance.models.networks.export_cache import cached_export
 from semblance.models.networks.shape_buckets import graph_inputs
 from semblance.models.processor.matrix_speed import faster_in_bfloat16
 from semblance.models.processor.usable_cores import usable_cores
-from semblance.models.runtime import BatchOutput, Compute, NetworkFacts, Precision, pool_batch, require_torch
+from semblance.models.runtime import BatchOutput, Compute, NetworkFacts, pool_batch, require_torch
 from semblance.models.text import Ints
 
 FORMAT = 2  # of an export; raise it when the graph of a network, its inputs, or the files change

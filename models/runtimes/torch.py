@@ -9,10 +9,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from semblance.models.embeddings import Floats, Want
+from semblance.models.embeddings import Floats, Precision, Want
 from semblance.models.model_files.checkpoint import Checkpoint
 from semblance.models.networks.agreement import probe_ids
-from semblance.models.runtime import BatchOutput, Compute, Precision, pool_batch, require_torch
+from semblance.models.runtime import BatchOutput, Compute, pool_batch, require_torch
 from semblance.models.text import Ints
 
 

@@ -6,10 +6,10 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from semblance.models.embeddings import Floats, Want
+from semblance.models.embeddings import Floats, Precision, Want
 from semblance.models.model_files.checkpoint import Checkpoint
 from semblance.models.networks.agreement import probe_ids
-from semblance.models.runtime import BatchOutput, Compute, Precision, require_torch
+from semblance.models.runtime import BatchOutput, Compute, require_torch
 from semblance.models.text import Ints
 
 

@@ -26,7 +26,9 @@ MEDIA_TYPE = "application/problem+json"
 STATUS: Mapping[type[SemblanceError], int] = {
     errors.Unauthorized: 401,
     errors.Forbidden: 403,
+    errors.ForbiddenDocuments: 403,
     errors.InvalidRequest: 422,
+    errors.EncodingFailed: 503,
     UnknownMeasure: 422,
     NotExplainable: 422,
     errors.NotWithRemoteIndex: 422,
@@ -87,6 +89,10 @@ OTHER_CODES: Mapping[str, tuple[int, str]] = {
         "The bytes are no HTTP/1.1 request, or it has not exactly one Host header; the connection is closed",
     ),
     "malformed_json": (400, "The body is not JSON"),
+    "origin_not_allowed": (
+        403,
+        "A page in a browser sent it, whose origin is neither that of the service nor in SEMBLANCE_CORS_ORIGINS",
+    ),
     "unknown_route": (404, "Unknown path"),
     "method_not_allowed": (405, "The path exists, but not with this method"),
     "not_acceptable": (406, "None of the formats in the Accept header is available"),
@@ -195,7 +201,7 @@ def install(app: FastAPI, metrics: Metrics, routes: Sequence[BaseRoute]) -> None
 
     async def refused(_: Request, error: Exception) -> Response:
         assert isinstance(error, SemblanceError)
-        parts = error.problems if isinstance(error, errors.InvalidRequest) else ()
+        parts = error.problems if isinstance(error, errors.PartsRefused) else ()
         code = _common_code(parts) or error.code
         metrics.errors.labels(code).inc()
         wait_s = error.retry_after_s if isinstance(error, errors.Overloaded) else RETRY_AFTER_S

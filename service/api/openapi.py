@@ -12,6 +12,7 @@ from fastapi.routing import APIRoute
 
 from semblance.models import catalogue
 from semblance.service.api.edge.keys import Guard, scope_of
+from semblance.service.api.edge.origins import READING
 from semblance.service.api.error_shapes import shape_of
 from semblance.service.api.errors import ProblemDetails
 from semblance.service.api.refusals import ANY_BODY, EDGE, KEY, READ_BODY, merge, responses
@@ -70,6 +71,8 @@ def _describe_edge(described: dict[str, Any], guard: Guard) -> None:
     """Document the key that a route requires, and the refusals before any route."""
     for method, path, operation in _operations(described):
         codes = [*EDGE]
+        if method not in READING:
+            codes.append("origin_not_allowed")
         if method in ("POST", "PUT", "PATCH"):
             codes += ANY_BODY
         if "requestBody" in operation:

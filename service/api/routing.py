@@ -22,7 +22,7 @@ from starlette.types import Receive, Scope, Send
 
 from semblance.service.api.error_shapes import FIELDS
 from semblance.service.errors import InvalidRequest, Problem, pointer_to
-from semblance.service.threads import Offload
+from semblance.service.offload import Offload
 
 _MISSING = {"type": "missing", "loc": ("body",), "msg": "Field required", "input": None}
 

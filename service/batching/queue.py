@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import accumulate
 
 from semblance.models.embeddings import TokenEmbeddings
@@ -88,30 +88,26 @@ class Queue:
 
         It took `seconds` while `running` batches shared the processor, itself included.
         """
-        completions: list[Completion] = []
         touched: set[QueuedRequest] = set()
         now = self._clock()
         for text, result in zip(batch, results, strict=True):
-            del self._in_flight[text.key]
-            for request, position in text.positions:
-                request.results[position] = result
-                request.missing -= 1
-                touched.add(request)
+            touched |= self._answer(text, result)
         for request in touched:
             request.batches.append((max(now - seconds, request.submitted), now))  # it may have joined a running batch
-            if request.missing == 0 and not request.closed:
-                request.closed = True
-                completions.append(Completion(request.future))
         self._throughput.add(sum(text.candidate.tokens for text in batch), seconds / running)
-        return completions
+        return _completed(touched)
 
-    def fail(self, text: QueuedText, error: BaseException) -> list[Completion]:
-        """Fail all requests that contain a text that cannot be encoded."""
+    def fail(self, text: QueuedText) -> list[Completion]:
+        """Leave a text without a result; completions of the requests that now have all others."""
+        return _completed(self._answer(text, None))
+
+    def _answer(self, text: QueuedText, result: TokenEmbeddings | None) -> set[QueuedRequest]:
+        """Store the result of a text; returns the requests that contain it."""
         del self._in_flight[text.key]
-        failed = {request for request, _ in text.positions if not request.closed}
-        for request in failed:
-            self.close(request)
-        return [Completion(request.future, error=error) for request in failed]
+        for request, position in text.positions:
+            request.results[position] = result
+            request.missing -= 1
+        return {request for request, _ in text.positions}
 
     def close(self, request: QueuedRequest) -> None:
         """End an open request, and drop the queued texts that no other request needs."""
@@ -189,6 +185,14 @@ class Throughput:
     def tokens_per_s(self) -> float | None:
         """The rate; None before the first batch."""
         return self._tokens / self._seconds if self._seconds else None
+
+
+def _completed(requests: Iterable[QueuedRequest]) -> list[Completion]:
+    """Completions of those among open requests that miss no result."""
+    completed = [request for request in requests if request.missing == 0 and not request.closed]
+    for request in completed:
+        request.closed = True
+    return [Completion(request.future) for request in completed]
 
 
 def _key(request: QueuedRequest, text: TokenizedText) -> Hashable:

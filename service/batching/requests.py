@@ -25,7 +25,7 @@ class QueuedRequest:
     future: asyncio.Future[None]
     submitted: float  # on the clock of the worker
     queued_texts: list[QueuedText] = field(default_factory=list)  # one for each text
-    results: list[TokenEmbeddings | None] = field(init=False)
+    results: list[TokenEmbeddings | None] = field(init=False)  # None for those to come, or that the model failed on
     missing: int = field(init=False)
     started: float | None = None
     batches: list[tuple[float, float]] = field(default_factory=list)  # when each began and ended

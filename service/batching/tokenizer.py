@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections import deque
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -15,6 +14,7 @@ from semblance.models.text import Role, TokenizedText, Truncate
 from semblance.service.callers import current_caller
 from semblance.service.errors import NotReady
 from semblance.service.threads import Completion, deliver
+from semblance.service.turns import ByCaller
 
 TASK_TEXTS = 64  # a call with thousands of texts is split, so that other calls run in between
 TASK_CHARS = 50_000  # of one task, about 20 ms, unless a single text has more
@@ -41,7 +41,7 @@ class TokenizerThread:
     """Tokenizes off the event loop; callers take turns, each with its tasks in order."""
 
     def __init__(self) -> None:
-        self._waiting: dict[str, deque[_Task]] = {}  # by caller, in the order of their turns
+        self._waiting = ByCaller[_Task]()
         self._stopping = False
         self._wake = threading.Condition()
         threading.Thread(target=self._run, name="tokenizer", daemon=True).start()
@@ -75,7 +75,7 @@ class TokenizerThread:
             if self._stopping:
                 raise NotReady()
             task = _Task(encoder, texts, role, truncate, future)
-            self._waiting.setdefault(current_caller(), deque()).append(task)
+            self._waiting.add(current_caller(), task)
             self._wake.notify()
         return future
 
@@ -89,20 +89,10 @@ class TokenizerThread:
         chars = 0
         with self._wake:
             self._wake.wait_for(lambda: self._waiting or self._stopping)
-            while self._waiting and chars <= ROUND_CHARS:
-                task = self._take()
-                tasks.append(task)
-                chars += sum(map(len, task.texts))
+            while chars <= ROUND_CHARS and (taken := self._waiting.take()):
+                tasks.append(taken[1])
+                chars += sum(map(len, taken[1].texts))
         return tasks
-
-    def _take(self) -> _Task:
-        """The next task of the caller whose turn it is; then it is the turn of all others first."""
-        caller = next(iter(self._waiting))
-        tasks = self._waiting.pop(caller)
-        task = tasks.popleft()
-        if tasks:
-            self._waiting[caller] = tasks
-        return task
 
     def _completions(self, tasks: Sequence[_Task]) -> Iterator[Completion]:
         """Tokens or an error for each task; nothing for those that their callers cancelled."""

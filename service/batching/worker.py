@@ -7,11 +7,13 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from semblance.models.embeddings import TokenEmbeddings, Want
-from semblance.models.errors import DeviceLost
+from semblance.models.encoders.checked import model_failed, unusable
+from semblance.models.errors import DeviceLost, ModelFailed
 from semblance.models.protocols import Encoder
 from semblance.models.text import Role, TokenizedText, Truncate
 from semblance.service.batching.policy import Limits
@@ -35,9 +37,10 @@ class Worker:
 
     Each thread runs one batch at a time, from one queue: batches do not wait for each other, and what waits is divided
     among the threads that are free. A device that runs one batch at a time needs one thread. Tokenizing runs in a
-    thread of its own, so that the next batch is ready when the model is. A batch that fails is retried in halves, down
-    to the text that fails: only callers of that text get the error. The queued texts of a cancelled call are dropped.
-    When the device is lost, all callers get NotReady and `on_lost` is called.
+    thread of its own, so that the next batch is ready when the model is. Texts that the model fails on, or gives no
+    finite vectors, are retried in halves, since one may spoil the others: only callers of those that fail alone get the
+    error. The queued texts of a cancelled call are dropped. When the device is lost, all callers get NotReady and
+    `on_lost` is called.
     """
 
     def __init__(
@@ -81,6 +84,7 @@ class Worker:
         """Embeddings of each text, in order. Background calls (`bulk`) run last, never refused.
 
         Raises:
+            ModelFailed: names the texts that the model fails on.
             TooManyTokens: the call exceeds its limit.
             Overloaded: the queue exceeds its limit, and the caller has its share of it.
             NotReady: the worker has stopped.
@@ -100,12 +104,15 @@ class Worker:
             if ended > last:
                 record_stage("encode", max(began, last), ended)
                 last = ended
+        if failed := [position for position, result in enumerate(request.results) if result is None]:
+            raise model_failed(encoder, failed)
         return [result for result in request.results if result is not None]
 
     async def watch(self, encoder: Encoder) -> None:
         """Encode one token now, as a warm-up, and again after each `idle_check_s` without work."""
         texts = await self.tokenize(encoder, ["1"], "query", "END")
-        await self.encode(encoder, texts, "pooled")
+        with suppress(ModelFailed):  # it answers, if not for this text
+            await self.encode(encoder, texts, "pooled")
         self._last_success = [self._clock()] * len(self._threads)  # those that did nothing yet are not overdue
         self._probe = (encoder, texts)
 
@@ -171,7 +178,7 @@ class Worker:
             return batch
 
     def _run_batch(self, batch: Sequence[QueuedText]) -> bool:
-        """Encode a batch; in halves if that fails, as for lack of memory or because of one text.
+        """Encode a batch; in halves what fails of it, as for lack of memory or because of one text.
 
         Returns whether the model answered for any of its texts.
         """
@@ -180,29 +187,36 @@ class Worker:
             batch = self._queue.start(batch, began)
         if not batch:
             return False
+        encoded = self._encode(batch)
+        failed = [text for text in batch if text not in encoded]
+        if encoded:
+            self._finish(list(encoded), list(encoded.values()), self._clock() - began)
+        if len(batch) == 1 and failed:
+            with self._wake:
+                completions = self._queue.fail(failed[0])
+            deliver(completions)
+        elif failed:
+            middle = (len(failed) + 1) // 2
+            halves = [self._run_batch(failed[:middle]), self._run_batch(failed[middle:])]
+            return bool(encoded) or any(halves)
+        return bool(encoded)
+
+    def _encode(self, batch: Sequence[QueuedText]) -> Mapping[QueuedText, TokenEmbeddings]:
+        """Embeddings of the texts of a batch on which the model does not fail. Raises DeviceLost."""
+        encoder, want = batch[0].encoder, batch[0].want
+        texts = [text.text for text in batch]
         try:
-            results = self._encode(batch)
+            results = encoder.encode(texts, want)
         except DeviceLost:
             raise
-        except BaseException as error:
-            log.exception("a batch of %d texts failed", len(batch))
+        except BaseException:
+            log.exception("the model %s failed on a batch of %d texts", encoder.name, len(batch))
             self._metrics.failed_batches.inc()
-            if len(batch) == 1:
-                with self._wake:
-                    failed = self._queue.fail(batch[0], error)
-                deliver(failed)
-                return False
-            middle = len(batch) // 2
-            halves = [self._run_batch(batch[:middle]), self._run_batch(batch[middle:])]
-            return any(halves)
-        self._finish(batch, results, self._clock() - began)
-        return True
-
-    def _encode(self, batch: Sequence[QueuedText]) -> Sequence[TokenEmbeddings]:
-        results = batch[0].encoder.encode([text.text for text in batch], batch[0].want)
-        if len(results) != len(batch):
-            raise ValueError(f"the encoder returned {len(results)} embeddings for {len(batch)} texts")
-        return results
+            return {}
+        if failed := unusable(results, texts, encoder.dim, want):
+            log.error("the model %s gave %d of %d texts no finite vectors", encoder.name, len(failed), len(batch))
+            self._metrics.failed_batches.inc()
+        return {text: results[at] for at, text in enumerate(batch) if at not in failed}
 
     def _finish(self, batch: Sequence[QueuedText], results: Sequence[TokenEmbeddings], seconds: float) -> None:
         with self._wake:

@@ -30,26 +30,30 @@ def new(
             help="What the metadata of a document must have, or the key does not reach it; repeatable. Default: all.",
         ),
     ] = None,
+    id_prefix: Annotated[
+        str, typer.Option(help="What the ids of documents that the key may store begin with. Default: any.")
+    ] = "",
 ) -> None:
     """Create an API key and its entry for SEMBLANCE_API_KEYS.
 
     The key is shown once and not stored; the entry holds its SHA-256. The scope read allows all queries, write allows
     storing and deleting documents, admin allows creating and deleting collections. No scope includes another.
 
-    With --collection, all other collections are unknown to the key. With --filter, it finds, counts, shows, replaces
-    and deletes only documents whose metadata match, and stores no others; it cannot have the scope admin.
+    With --collection, all other collections are unknown to the key. With --filter, it finds, counts and shows only
+    documents whose metadata match, and stores, replaces and deletes only those that have exactly this value. With
+    --id-prefix, keys that share a collection do not learn of each other's ids. Both exclude the scope admin.
 
     \b
     Examples:
       semblance key new ci --scope read --scope write
       semblance key new hr --scope read --collection faq --collection 'hr-*'
-      semblance key new acme --scope read --scope write --filter tenant=acme
+      semblance key new acme --scope read --scope write --filter tenant=acme --id-prefix acme-
     """  # noqa: D301 - click reads this backspace: keep the line breaks
     if not is_name(name):
         raise SystemExit(RULE)
     if unknown := [each for each in scope if each not in SCOPES]:
         raise SystemExit(f"unknown scope {unknown[0]!r}: choose from {', '.join(SCOPES)}")
-    permission = Permission(tuple(collection or ()), tuple(map(_condition, condition or ())))
+    permission = Permission(tuple(collection or ()), tuple(map(_condition, condition or ())), id_prefix)
     try:
         check_limits(scope, permission)
     except ValueError as error:

@@ -16,6 +16,7 @@ from rich.console import Console
 from semblance.models import catalogue
 from semblance.models.adaptation.adapted_model import PROJECTIONS, Projection
 from semblance.models.embeddings import Doubles
+from semblance.models.encoders.checked import encode_checked
 from semblance.models.errors import BadDataSet, SemblanceError
 from semblance.models.evaluation.scorer import Track
 from semblance.models.files.lines import json_lines, numbered_lines
@@ -100,7 +101,7 @@ def _vectors(encoder: Encoder, texts: Sequence[str], track: Track) -> Doubles:
     batches = [in_order[start : start + BATCH] for start in range(0, len(texts), BATCH)]
     rows = []
     for batch in track(batches, "encoding"):
-        embeddings = encoder.encode(encoder.tokenize(batch, "document", "END"), "tokens")
+        embeddings = encode_checked(encoder, encoder.tokenize(batch, "document", "END"), "tokens")
         rows += [each.mean() for each in embeddings]
     vectors = np.array(rows, np.float64).reshape(len(rows), encoder.dim)
     return vectors[vectors.any(axis=1)]

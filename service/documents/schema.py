@@ -44,11 +44,13 @@ collections = Table(
     Column("tokens", String, nullable=False),
     Column("passage_tokens", Integer),  # null where a document is one passage
     Column("passage_overlap", Integer, nullable=False, server_default="0"),
+    Column("precision", String),  # null if an earlier release created it
     Column("next_model", String),  # the next encoder during a re-embedding, else all of these are null or 0
     Column("next_space", String),
     Column("next_dim", Integer),
     Column("next_passage_tokens", Integer),
     Column("next_passage_overlap", Integer, nullable=False, server_default="0"),
+    Column("next_precision", String),
 )
 
 commits = Table(

@@ -116,6 +116,18 @@ class Bm25:
         """Whether a row has this text."""
         return self._digests[row] == digest(text)
 
+    def holds(self, row: int, text: TextTerms) -> bool:
+        """Whether a row has this text, and is found under each of its terms with its frequency."""
+        if self._digests[row] != text.digest or self._lengths[row] != sum(text.counts.values()):
+            return False
+        return all(self._terms.count_in(term, row) == count for term, count in text.counts.items())
+
+    @property
+    def entries(self) -> int:
+        """Number of terms under which live rows are found, each counted once for each row."""
+        live = np.frombuffer(self._live, np.bool_)
+        return sum(int(np.count_nonzero(live[rows])) for rows in self._terms.all_rows())
+
     def information(self, terms: Sequence[str]) -> dict[str, float]:
         """The idf of each term."""
         return {each.text: each.idf for each in self._query(terms)}

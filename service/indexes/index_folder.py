@@ -44,6 +44,10 @@ class IndexFolder:
         """Load the snapshot of an index, or None if it is missing or unusable."""
         return snapshots.load(self._folder_of(collection.name), collection, read, self._device)
 
+    def load_or_damage(self, collection: Collection, read: VectorReader) -> tuple[VectorIndex | None, str]:
+        """As `load`, with the damage of a snapshot that is not used because of it."""
+        return snapshots.load_or_damage(self._folder_of(collection.name), collection, read, self._device)
+
     def discard(self, name: str) -> None:
         """Remove the snapshot of a collection, so that it is never loaded again. Raises OSError."""
         snapshots.discard(self._folder_of(name))

@@ -1,8 +1,9 @@
-"""The nearest of some rows: by the engine, or exhaustively where an engine may miss some."""
+"""The documents nearest to a query, by an engine, or exhaustively where one may miss some."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import faiss
 import numpy as np
@@ -10,12 +11,122 @@ from pyroaring import BitMap
 
 from semblance.models.embeddings import Floats
 from semblance.service.indexes.faiss_rows import use_threads
+from semblance.service.indexes.passage_rows import MORE_ROWS, PassageRows
 from semblance.service.indexes.postings import row_numbers
-from semblance.service.ports.indexes import VectorRows
+from semblance.service.ports.indexes import Hit, PassageHit, VectorReader, VectorRows
 
 # scanning these takes 6 ms of one core (384 dimensions); a graph of 100,000 rows takes as long at a filter of a tenth
 SCANNED_ROWS = 10_000
 SCAN_CHUNK = 4096  # rows in memory at a time: 6 MB at 384 dimensions
+ROUNDING = 1e-6  # more than the error of products in float32
+
+_Scored: TypeAlias = list[tuple[int, float]]  # rows with their scores
+
+
+class NearestDocuments:
+    """Searches an engine for the documents that are nearest to queries.
+
+    Scores are computed here from the vectors of the rows, so they depend neither on the engine nor on the other queries
+    of the call (FAISS changes its arithmetic at 20 queries).
+
+    An engine that rounds its rows finds more than the k nearest, which are scored by their vectors in the store. If a
+    document was changed or deleted there since, its score may be that of its new text or of the rounded row: callers
+    compare versions anyway.
+
+    Args:
+        rows: the engine.
+        documents: of the rows.
+        read: the vectors in the store; None scores by the rows, which are exact unless the engine rounds them.
+    """
+
+    def __init__(self, rows: VectorRows, documents: PassageRows, read: VectorReader | None) -> None:
+        self._rows = rows
+        self._documents = documents
+        self._read = read if rows.rounds else None
+
+    def search(self, queries: Floats, k: int, allowed: BitMap, passages: int) -> list[list[Hit]]:
+        """Find the k nearest documents of each query, equals by their ids; as many match."""
+        hits = [self._to_hits(rows)[:k] for rows in self._nearest(queries, k, allowed)]
+        if passages == 1:
+            return hits
+        return [
+            [self.with_passages(query, hit, passages) for hit in each]
+            for query, each in zip(queries, hits, strict=True)
+        ]
+
+    def with_passages(self, query: Floats, hit: Hit, count: int) -> Hit:
+        """The hit with up to `count` of its passages."""
+        rows = self._documents.of(hit.id)
+        if len(rows) == 1:
+            return hit
+        scores = self.scores(query, rows)
+        best = sorted(range(len(scores)), key=lambda number: (-scores[number], number))[:count]
+        return Hit(hit.id, scores[best[0]], [PassageHit(number, scores[number]) for number in best])
+
+    def has_vectors(self, rows: Sequence[int], vectors: Floats) -> bool:
+        """Whether rows have these vectors, as the engine rounds them."""
+        return len(rows) == len(vectors) and np.array_equal(self._rows.rows(rows), self._rows.rounded(vectors))
+
+    def _nearest(self, queries: Floats, k: int, allowed: BitMap) -> list[_Scored]:
+        """The nearest rows of each query, of k documents and of all that tie with the last."""
+        found: list[_Scored] = [[] for _ in queries]
+        count, pending = rescored_rows(k) if self._rows.rounds else k + 1, list(range(len(queries)))
+        while pending:
+            count = min(count, len(allowed))
+            for i, rows in zip(pending, nearest_rows(self._rows, queries[pending], count, allowed), strict=True):
+                found[i] = list(zip(rows, self.scores(queries[i], rows), strict=True))
+            if count == len(allowed):
+                break
+            pending = [i for i in pending if not self._complete(found[i], k)]
+            count *= MORE_ROWS
+        return found
+
+    def scores(self, query: Floats, rows: Sequence[int]) -> list[float]:
+        """Scores of rows. They do not depend on the other rows, as those of a matrix product do."""
+        vectors = self.vectors(rows).astype(np.float64)
+        products = np.einsum("ij,j->i", vectors, query.astype(np.float64))
+        return list(map(float, np.clip(products, -1.0, 1.0)))
+
+    def vectors(self, rows: Sequence[int]) -> Floats:
+        """(n, d) vectors of rows, those in the store if the engine rounds them."""
+        vectors = self._rows.rows(rows)
+        if self._read is None or not len(rows):
+            return vectors
+        documents = [self._documents.document(row) for row in rows]
+        stored = self._read(list(set(documents)))
+        for at, (row, doc_id) in enumerate(zip(rows, documents, strict=True)):
+            own, number = stored.get(doc_id), self._documents.number(row)
+            if own is not None and number < len(own):
+                vectors[at] = own[number]
+        return vectors
+
+    def _to_hits(self, rows: _Scored) -> list[Hit]:
+        """Hits of the documents that have a row among `rows`, best first."""
+        found: dict[str, Hit] = {}
+        for row, score in sorted(rows, key=lambda each: (-each[1], each[0])):
+            doc_id = self._documents.document(row)
+            if doc_id not in found:
+                found[doc_id] = Hit(doc_id, score, [PassageHit(self._documents.number(row), score)])
+        return sorted(found.values(), key=lambda hit: (-hit.score, hit.id))
+
+    def _complete(self, found: _Scored, k: int) -> bool:
+        """Whether rows are of k documents, and one is farther than all that tie with the last."""
+        scores = sorted((score for _, score in found), reverse=True)
+        if not self._documents.any_cut:
+            return scores[-1] < scores[k - 1] - ROUNDING
+        best: dict[int, float] = {}
+        for row, score in found:
+            first = row - self._documents.number(row)
+            best[first] = max(score, best.get(first, score))
+        return len(best) >= k and scores[-1] < sorted(best.values(), reverse=True)[k - 1] - ROUNDING
+
+
+def rescored_rows(k: int) -> int:
+    """Rows to score by their stored vectors, so that the k nearest are among them.
+
+    Measured on sentence vectors rounded to a byte a number: benchmarks/speed/index_memory.py
+    """
+    return 2 * k + 10
 
 
 def nearest_rows(rows: VectorRows, queries: Floats, k: int, allowed: BitMap) -> list[Sequence[int]]:

@@ -16,7 +16,7 @@ from semblance.service.indexes.bm25 import Bm25, TextTerms
 from semblance.service.indexes.columns.array_file import Array, Pieces, in_one
 from semblance.service.indexes.columns.byte_strings import ByteStrings
 from semblance.service.indexes.columns.string_numbers import StringNumbers
-from semblance.service.indexes.postings import Postings, by_value, facet_of, row_numbers
+from semblance.service.indexes.postings import Postings, by_value, facet_of, row_numbers, values_of
 from semblance.service.ports.documents import Metadata
 from semblance.service.ports.indexes import DocumentSelection, Facet, Order, TermScore
 from semblance.service.request_warnings import RequestWarning
@@ -143,6 +143,21 @@ class PassageRows:
             return False
         return all(self._terms.has(row, text) for row, text in zip(rows, texts, strict=True))
 
+    def holds(self, doc_id: str, metadata: Metadata, texts: Sequence[TextTerms]) -> bool:
+        """Whether a document has this metadata and these texts, and is found under all of them."""
+        rows = self.of(doc_id)
+        if not rows or len(rows) != len(texts) or self._metadata_of(rows[0]) != metadata:
+            return False
+        return all(
+            self._terms.holds(row, text) and self._postings.holds(row, metadata)
+            for row, text in zip(rows, texts, strict=True)
+        )
+
+    @property
+    def entries(self) -> int:
+        """Number of values and terms under which rows are found, each counted once for each row."""
+        return self._postings.entries(self._live) + self._terms.entries
+
     def add(self, doc_id: str, metadata: Metadata, texts: Sequence[TextTerms]) -> None:
         """Assign the next rows to the passages of a document, which is not there."""
         first = len(self)
@@ -251,6 +266,11 @@ class PassageRows:
         text = self._metadata[row]
         metadata: Metadata = json.loads(text) if text else {}
         return metadata
+
+
+def entries_of(metadata: Metadata, texts: Sequence[TextTerms]) -> int:
+    """Number of values and terms under which the passages of a document are to be found."""
+    return sum(len(values_of(metadata)) + len(text.counts) for text in texts)
 
 
 def _encoded(metadata: Metadata) -> bytes:

@@ -50,20 +50,31 @@ class Postings:
 
     def add(self, row: int, metadata: Mapping[str, Any]) -> None:
         """Index the metadata of a row."""
-        for field, value in _entries(metadata):
+        for field, value in values_of(metadata):
             kind, key = _sort_key(value)
             self._rows[field, kind].setdefault(key, BitMap()).add(row)
             self._present[field].add(row)
 
     def remove(self, row: int, metadata: Mapping[str, Any]) -> None:
         """Remove the metadata of a row."""
-        for field, value in _entries(metadata):
+        for field, value in values_of(metadata):
             kind, key = _sort_key(value)
             rows = self._rows[field, kind]
             rows[key].discard(row)
             if not rows[key]:
                 del rows[key]
             self._present[field].discard(row)
+
+    def holds(self, row: int, metadata: Metadata) -> bool:
+        """Whether a row is found under all values of its metadata."""
+        return all(
+            row in self._equal(field, value) and row in self._present[field] for field, value in values_of(metadata)
+        )
+
+    def entries(self, live: BitMap) -> int:
+        """Number of values under which live rows are found, each counted once for each row."""
+        bitmaps = chain.from_iterable(values.values() for values in self._rows.values())
+        return sum(map(live.intersection_cardinality, bitmaps))
 
     def pieces(self) -> Mapping[str, Pieces]:
         """The arrays to save: a key in JSON for each bitmap, and the bitmaps."""
@@ -191,9 +202,10 @@ def by_value(rows: Iterable[int], metadata_of: Callable[[int], Metadata], order:
     yield without
 
 
-def _entries(metadata: Mapping[str, Any]) -> Iterator[tuple[str, Scalar]]:
-    for field, value in metadata.items():
-        yield from {(field, _sort_key(each)): (field, each) for each in scalars(value)}.values()
+def values_of(metadata: Metadata) -> list[tuple[str, Scalar]]:
+    """The fields of metadata with their values, each once."""
+    pairs = ((field, each) for field, value in metadata.items() for each in scalars(value))
+    return list({(field, _sort_key(value)): (field, value) for field, value in pairs}.values())
 
 
 def _sort_key(value: Scalar) -> tuple[ValueType, str | float]:

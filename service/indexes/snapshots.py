@@ -20,6 +20,7 @@ from semblance.models import catalogue
 from semblance.models.files.atomic import fsync, publish
 from semblance.models.files.digests import digest
 from semblance.service.indexes.collection_index import CollectionIndex
+from semblance.service.indexes.columns.array_file import MappedArrays
 from semblance.service.ports.device import ON_CPU, Device
 from semblance.service.ports.documents import Collection, CollectionSettings, Version
 from semblance.service.ports.indexes import AUTO, ENGINES, VectorReader, VectorRows
@@ -35,6 +36,10 @@ DATA_FILE = re.compile(r"(?:index|rows|terms)-([0-9a-f]{64})\.\w+")  # in a mani
 
 class _Unusable(Exception):
     """Reason why a snapshot cannot be used."""
+
+
+class _Foreign(_Unusable):
+    """Reason why a sound snapshot is not of this collection, or not for this release."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +70,8 @@ def save(folder: Path, index: CollectionIndex, settings: CollectionSettings) -> 
     the thread that applies changes. Not safe for two threads at once in one folder.
 
     Raises:
-        OSError, RuntimeError: it could not be written; the previous snapshot is intact.
+        OSError, RuntimeError, ValueError: it could not be written; the previous snapshot is intact.
+        IndexDamaged: what was saved last has changed since.
     """
     folder.mkdir(parents=True, exist_ok=True)
     vectors, documents, terms = (folder / f"{PARTIAL}{part}" for part in ("index", "rows", "terms"))
@@ -85,7 +91,7 @@ def save(folder: Path, index: CollectionIndex, settings: CollectionSettings) -> 
     )
     _write_manifest(folder, manifest)
     fsync(folder.parent)
-    index.adopt(folder / manifest.rows_file, folder / manifest.terms_file)
+    index.adopt(*_mapped(folder, manifest))
     _remove_leftovers(folder, manifest)
 
 
@@ -96,19 +102,26 @@ def load(
 
     `read` gets vectors from the store.
     """
+    return load_or_damage(folder, collection, read, device)[0]
+
+
+def load_or_damage(
+    folder: Path, collection: Collection, read: VectorReader | None = None, device: Device = ON_CPU
+) -> tuple[CollectionIndex | None, str]:
+    """As `load`, with the damage for which the snapshot is not used, or an empty text."""
     if not (folder / MANIFEST).exists():
         level = logging.INFO if collection.version.number else logging.DEBUG  # a new collection needs none
         log.log(level, "collection %s has no snapshot", collection.name)
-        return None
+        return None, ""
     try:
         manifest = _read_manifest(folder)
         _require_fit(manifest, collection)
         index = _read(folder, manifest, collection.settings.index, read, device)
-    except (_Unusable, OSError, ValueError, TypeError, KeyError, RuntimeError) as error:
+    except (_Unusable, OSError, ValueError, TypeError, LookupError, OverflowError, RuntimeError) as error:
         log.warning("collection %s: its snapshot is not used: %s", collection.name, error)
-        return None
+        return None, "" if isinstance(error, _Foreign) else str(error)
     _remove_leftovers(folder, manifest)
-    return index
+    return index, ""
 
 
 def discard(folder: Path) -> None:
@@ -166,7 +179,7 @@ def _read_manifest(folder: Path) -> _Manifest:
     if digest(**content["manifest"]) != content["sha256"]:
         raise _Unusable(f"{MANIFEST} is damaged")
     if content["manifest"]["format"] != FORMAT:
-        raise _Unusable(f"its format is {content['manifest']['format']}, this release reads {FORMAT}")
+        raise _Foreign(f"its format is {content['manifest']['format']}, this release reads {FORMAT}")
     manifest = _Manifest(**content["manifest"])
     for name in manifest.files:
         _digest_in_name(name)
@@ -185,29 +198,33 @@ def _require_fit(manifest: _Manifest, collection: Collection) -> None:
     """Raise unless the snapshot is of this collection, at its version or an earlier one."""
     settings, version = collection.settings, Version.parse(manifest.version)
     if (manifest.space, manifest.dim) != (settings.generation, settings.dim):
-        raise _Unusable(f"its vectors are those of {manifest.space}, not {settings.generation}")
+        raise _Foreign(f"its vectors are those of {manifest.space}, not {settings.generation}")
     if settings.index not in (AUTO, manifest.engine):
-        raise _Unusable(f"its engine is {manifest.engine}, not {settings.index}")
+        raise _Foreign(f"its engine is {manifest.engine}, not {settings.index}")
     if version.epoch != collection.version.epoch or version.number > collection.version.number:
-        raise _Unusable(f"it is of version {version}, and the store is at {collection.version}")
+        raise _Foreign(f"it is of version {version}, and the store is at {collection.version}")
 
 
 def _read(
     folder: Path, manifest: _Manifest, setting: str, read: VectorReader | None, device: Device
 ) -> CollectionIndex:
     """Load the index from its files, after checking their digests."""
-    for name in manifest.files:
-        if _file_sha256(folder / name) != _digest_in_name(name):
-            raise _Unusable(f"{name} is damaged")
+    if _file_sha256(folder / manifest.index_file) != _digest_in_name(manifest.index_file):
+        raise _Unusable(f"{manifest.index_file} is damaged")
     rows: VectorRows = catalogue.find(ENGINES, manifest.engine).load(folder / manifest.index_file, device)
     shape = (len(rows), rows.rows([0]).shape[1] if len(rows) else manifest.dim)
     if shape != (manifest.rows, manifest.dim):
         raise _Unusable(f"{manifest.index_file} contains {shape[0]} rows of {shape[1]} numbers")
-    files = folder / manifest.rows_file, folder / manifest.terms_file
-    index = CollectionIndex.load(rows, *files, Version.parse(manifest.version), setting, read)
+    index = CollectionIndex.load(rows, *_mapped(folder, manifest), Version.parse(manifest.version), setting, read)
     if len(index) != manifest.count:
         raise _Unusable(f"{manifest.rows_file} contains {len(index)} documents, not {manifest.count}")
     return index
+
+
+def _mapped(folder: Path, manifest: _Manifest) -> tuple[MappedArrays, MappedArrays]:
+    """The rows and the terms. Raises OSError, ValueError, KeyError."""
+    rows, terms = (MappedArrays(folder / each, _digest_in_name(each)) for each in manifest.files[1:])
+    return rows, terms
 
 
 def _publish(partial: Path, name: str) -> str:

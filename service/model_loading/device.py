@@ -7,15 +7,18 @@ import gc
 import logging
 import time
 from collections.abc import Iterable, Iterator
+from functools import partial
 from importlib.util import find_spec
 
 from semblance.models import catalogue
+from semblance.models.embeddings import Precision
 from semblance.models.errors import BadCheckpoint, BuildDisagrees, NotExportable, SemblanceError
 from semblance.models.model_files.source import ModelFiles
 from semblance.models.processor.usable_cores import usable_cores
 from semblance.models.protocols import Encoder
-from semblance.models.runtime import RUNTIMES, Compute, Precision, Runtime, require_torch
+from semblance.models.runtime import RUNTIMES, Compute, Runtime, require_torch
 from semblance.service.errors import NoSuchDevice
+from semblance.service.model_loading.fastest_precision import kept_precision
 from semblance.service.model_loading.registry import read_served, read_source
 from semblance.service.names import is_name
 from semblance.service.settings import Settings
@@ -158,13 +161,17 @@ def _candidates(device: str, settings: Settings) -> Iterator[Compute]:
     if settings.runtime.startswith("torch"):
         require_torch(f"SEMBLANCE_RUNTIME={settings.runtime}")
     for runtime in _runtimes(device) if settings.runtime == "auto" else (settings.runtime,):
-        for precision in _precisions(runtime, device) if settings.precision == "auto" else (settings.precision,):
+        for precision in _precisions(runtime, device, settings):
             yield Compute(device, precision, runtime, settings.export_folder, settings.threads)
 
 
-def _precisions(runtime: str, device: str) -> list[Precision]:
-    """Number types for a runtime on this device, fastest first."""
-    fastest: Precision = catalogue.find(RUNTIMES, runtime).fastest_precision(device)
+def _precisions(runtime: str, device: str, settings: Settings) -> list[Precision]:
+    """Number types for a runtime on this device, best first."""
+    if settings.precision != "auto":
+        return [settings.precision]
+    kind: type[Runtime] = catalogue.find(RUNTIMES, runtime)
+    measure = partial(kind.fastest_precision, device)
+    fastest = kept_precision(settings.home.expanduser(), runtime, measure) if device == "cpu" else measure()
     return ["float32"] if fastest == "float32" else [fastest, "float32"]
 
 

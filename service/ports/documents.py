@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -94,7 +94,10 @@ class _Generation:
 
 @dataclass(frozen=True, slots=True)
 class CollectionSettings(_Generation):
-    """Settings fixed at creation. `space` is the digest of the encoder that fills it."""
+    """Settings fixed at creation. `space` is the digest of the encoder that fills it.
+
+    `precision` is the number type in which that encoder computes; collections that differ in it alone are equal.
+    """
 
     model: str
     space: str
@@ -104,6 +107,7 @@ class CollectionSettings(_Generation):
     tokens: TokenStorage
     passage_tokens: int | None = None
     passage_overlap: int = 0
+    precision: str | None = field(default=None, compare=False)
 
     def cut_as(self, cut: Cut | None) -> CollectionSettings:
         """The same settings with documents cut in this way."""
@@ -112,7 +116,7 @@ class CollectionSettings(_Generation):
 
     def as_next(self) -> Reembedding:
         """A re-embedding that leads to these settings."""
-        return Reembedding(self.model, self.space, self.dim, self.passage_tokens, self.passage_overlap)
+        return Reembedding(self.model, self.space, self.dim, self.passage_tokens, self.passage_overlap, self.precision)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +128,7 @@ class Reembedding(_Generation):
     dim: int
     passage_tokens: int | None = None
     passage_overlap: int = 0
+    precision: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,6 +162,16 @@ class Listed:
     warnings: Sequence[RequestWarning]
 
 
+class Comparison(NamedTuple):
+    """Documents that are not as some changes left them, and the entries these should have made.
+
+    A document differs by its vectors, its texts, its metadata, or what it is found under.
+    """
+
+    differing: Sequence[str]
+    entries: int
+
+
 class VectorIndex(Protocol):
     """Vectors of one collection, searched by similarity. Thread-safe.
 
@@ -216,8 +226,12 @@ class VectorIndex(Protocol):
     def vectors(self, ids: Sequence[str]) -> dict[str, Floats]:
         """Get (p, d) vectors of the passages by document id; missing documents are left out."""
 
-    def differing(self, changes: Sequence[VectorChange]) -> list[str]:
-        """Ids of the documents that are not as some changes left them, by their vectors."""
+    def compare(self, changes: Sequence[VectorChange]) -> Comparison:
+        """Compare documents with what some changes made of them."""
+
+    @property
+    def entries(self) -> int:
+        """Number of values and terms under which passages are found, summed over passages."""
 
     def terms_of(self, terms: Sequence[str], passages: Sequence[PassageKey]) -> dict[PassageKey, Sequence[TermScore]]:
         """Get the terms of a query that each passage has; missing passages are left out."""
@@ -316,6 +330,9 @@ class Indexes(Protocol):
 
     def load(self, collection: Collection, read: VectorReader) -> VectorIndex | None:
         """Load the snapshot of an index, current or older; None, with a log entry, if unusable."""
+
+    def load_or_damage(self, collection: Collection, read: VectorReader) -> tuple[VectorIndex | None, str]:
+        """As `load`, with the damage for which a snapshot is not used, or an empty text."""
 
     def discard(self, name: str) -> None:
         """Remove the snapshot of a collection, so that it is never loaded again. Raises OSError."""

@@ -54,25 +54,25 @@ class BadHead(Exception):
 class _Parser(httptools.HttpRequestParser):
     """Parser that ignores offers to upgrade the protocol (h2c, as Java's client sends).
 
-    httptools stops after the head of such a request, as if its body were in the other protocol already.
+    httptools stops after the head of such a request, as if its body were in the other protocol already. If the
+    connection is to be closed after it, the parser would ignore all that follows: a new one takes its place.
     """
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
+        self.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn does
         self._connection = connection
 
     def feed_data(self, data: bytes) -> None:  # type: ignore[override]  # uvicorn passes bytes
         """Parse `data`; a head with an offer is parsed again without it."""
-        while True:
-            try:
-                super().feed_data(data)
-            except httptools.HttpParserUpgrade as stopped:
-                if not self._connection.offers_upgrade:  # it was CONNECT
-                    raise
-                head = self._connection.head_without_upgrade()
-                data = head + data[stopped.args[0] :]
-            else:
-                return
+        try:
+            super().feed_data(data)
+        except httptools.HttpParserUpgrade as stopped:
+            if not self._connection.offers_upgrade:  # it was CONNECT
+                raise
+            head = self._connection.head_without_upgrade()
+            self._connection.parser = _Parser(self._connection)
+            self._connection.parser.feed_data(head + data[stopped.args[0] :])
 
 
 class _Flow(FlowControl):
@@ -97,7 +97,6 @@ class Connection(HttpToolsProtocol):
     def __init__(self, limits: ConnectionLimits, idle: dict[Connection, None], **options: Any) -> None:
         super().__init__(**options)
         self.parser = _Parser(self)
-        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn does
         self._limits = limits
         self._idle = idle  # of all connections, longest idle first
         self._answered: RequestResponseCycle | None = None  # of pipelined requests, uvicorn's `cycle` is the last one

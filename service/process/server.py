@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from types import FrameType
 from typing import NoReturn
 
@@ -49,7 +50,7 @@ class Server(uvicorn.Server):
         drain_s: longest time from the signal to the exit.
         notice_s: shortest time from the signal to closing the port.
         on_started: called with the host and port when the service answers.
-        on_hangup: called in the event loop at each SIGHUP; without it, SIGHUP ends the process.
+        on_hangup: called in a thread at each SIGHUP, one after the other; without it, SIGHUP ends the process.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class Server(uvicorn.Server):
         self._notice_s = notice_s
         self._on_started = on_started
         self._on_hangup = on_hangup
+        self._hangups = ThreadPoolExecutor(1, "hangup")  # files may hang, and must not stop the event loop
         self._reserve_s = min(1.0, drain_s / 4)  # of it, for cutting off requests and closing the store
         self._signalled = 0.0
         self._signal = ""
@@ -74,7 +76,7 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start; a signal before the service answers ends the process at once."""
         if self._on_hangup is not None:
-            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._on_hangup)
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._hangups.submit, self._on_hangup)
         starting = asyncio.ensure_future(super().startup(sockets))
         while not starting.done() and not self._draining.begun:
             await asyncio.wait({starting}, timeout=POLL_S)

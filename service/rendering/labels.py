@@ -7,6 +7,8 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
+from semblance.service.rendering.fonts import BEGINNING
+
 SCORE_DECIMALS = 4
 _MINUS = "\u2212"
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -162,12 +164,12 @@ def wrap(text: str, max_em: float) -> list[str]:
 
 
 def is_right_to_left(text: str) -> bool:
-    """Whether a text is written to the left: its first letter with a direction decides.
+    """Whether a text is written to the left, by its first letter that has a direction.
 
     >>> is_right_to_left("1. שלום"), is_right_to_left("a שלום")
     (True, False)
     """
-    directions = (unicodedata.bidirectional(character) for character in text)
+    directions = (unicodedata.bidirectional(character) for character in text[:BEGINNING])
     return next((each for each in directions if each in {"L", "R", "AL"}), "L") != "L"
 
 

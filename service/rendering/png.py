@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import multiprocessing
 import signal
 from concurrent.futures import ProcessPoolExecutor
@@ -14,6 +13,7 @@ from semblance.models.explanation import Explanation
 from semblance.service.rendering.caption import Caption
 from semblance.service.rendering.fonts import font_files
 from semblance.service.rendering.svg.picture import render_svg
+from semblance.service.turns import draw
 
 _ZOOM = 2.0
 
@@ -41,17 +41,22 @@ class DrawingProcess:
         self._pool = _new_pool()
 
     async def png(self, explanation: Explanation, caption: Caption) -> bytes:
-        """Run `render_png` in the process."""
-        loop = asyncio.get_running_loop()
-        try:
-            return await loop.run_in_executor(self._pool, render_png, explanation, caption)
-        except BrokenProcessPool:
-            self._pool = _new_pool()
-            return await loop.run_in_executor(self._pool, render_png, explanation, caption)
+        """Run `render_png` in the process, in turns of the callers."""
+        return await draw(self._run, explanation, caption)
 
     def close(self) -> None:
         """End the process."""
         self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def _run(self, explanation: Explanation, caption: Caption) -> bytes:
+        """In a drawing thread."""
+        pool = self._pool
+        try:
+            return pool.submit(render_png, explanation, caption).result()
+        except BrokenProcessPool:
+            if self._pool is pool:  # else another thread has restarted it
+                self._pool = _new_pool()
+            return self._pool.submit(render_png, explanation, caption).result()
 
 
 def _new_pool() -> ProcessPoolExecutor:

@@ -8,7 +8,7 @@ from typing import NoReturn, cast
 
 from semblance.models.embeddings import Floats
 from semblance.service.callers import Permission
-from semblance.service.errors import Forbidden, shorten
+from semblance.service.errors import Forbidden, ForbiddenDocuments, Problem, pointer_to
 from semblance.service.filters import EVERYTHING, All, Filter
 from semblance.service.ports.documents import (
     Collection,
@@ -40,8 +40,6 @@ from semblance.service.request_warnings import RequestWarning
 
 SCANNED = 1000  # documents read at a time to find those that are visible
 PAGE_CHARS = 1 << 24  # of texts of a page; a single document may have more
-NAMED = 10  # ids in a message
-SHOWN_CHARS = 100  # of an id in a message
 
 
 def limited_store(store: DocumentStore, permission: Permission) -> DocumentStore:
@@ -57,7 +55,7 @@ def limited_index(index: VectorIndex, permission: Permission) -> VectorIndex:
 
 def all_documents(permission: Permission) -> None:
     """Raise Forbidden if a permission does not reach all documents of its collections."""
-    if permission.conditions:
+    if permission.limits_documents:
         raise Forbidden("this concerns all documents of the collection, and the key reaches only some of them")
 
 
@@ -135,26 +133,33 @@ class LimitedStore(_Limited):
         return visible, False
 
     def upsert(self, collection: Collection, writes: Sequence[Write]) -> Version:
-        """Store visible documents, in place of visible ones only. Raises Forbidden, too."""
-        hidden = [each.document.id for each in writes if not self._permission.sees(each.document.metadata)]
-        if hidden:
-            raise Forbidden(f"the key may store no document without {self._wanted()} in its metadata: {_named(hidden)}")
-        return self._of(collection.name).upsert(collection, writes, self._if_filtered(self._require_own))
+        """Store own documents, in place of own ones only. Raises ForbiddenDocuments, too."""
+        documents = [each.document for each in writes]
+        self._refuse(documents, [each for each in documents if not self._permission.owns(each.id, each.metadata)])
+
+        def require_own(stored: Mapping[str, Document]) -> None:
+            self._refuse(documents, self._foreign(stored))
+
+        return self._of(collection.name).upsert(collection, writes, self._if_limited(require_own))
 
     def delete(self, name: str, doc_id: str, if_version: Version | None = None) -> Version:
-        """Delete a visible document."""
+        """Delete an own document. Raises Forbidden if it is visible, and not its own."""
 
-        def require_visible(stored: Mapping[str, Document]) -> None:
+        def require_own(stored: Mapping[str, Document]) -> None:
             if not self._visible(stored):
                 raise unknown_document(name, doc_id)
+            if self._foreign(stored):
+                raise Forbidden(f"the key may not delete this document: {self._rule()}")
 
-        return self._of(name).delete(name, doc_id, if_version, self._if_filtered(require_visible))
+        return self._of(name).delete(name, doc_id, if_version, self._if_limited(require_own))
 
     def delete_many(self, name: str, ids: Sequence[str], unchanged_since: Version | None = None) -> tuple[Version, int]:
-        """Delete visible documents, except of those that change meanwhile."""
-        if not self._permission.conditions:
+        """Delete own documents that do not change meanwhile. Raises Forbidden if others see one."""
+        if not self._permission.limits_documents:
             return self._of(name).delete_many(name, ids, unchanged_since)
         collection, visible = self.get_at(name, ids)
+        if self._foreign(visible):
+            raise Forbidden(f"the key may not delete all of these documents: {self._rule()}; leave out the others")
         seen = collection.version
         if unchanged_since is not None and (
             unchanged_since.epoch != seen.epoch or unchanged_since.number < seen.number
@@ -193,17 +198,32 @@ class LimitedStore(_Limited):
     def _visible(self, documents: Mapping[str, Document]) -> dict[str, Document]:
         return {doc_id: each for doc_id, each in documents.items() if self._permission.sees(each.metadata)}
 
-    def _if_filtered(self, require: Require) -> Require | None:
-        """The check of a write, which takes a query that a key without a filter does not need."""
-        return require if self._permission.conditions else None
+    def _foreign(self, documents: Mapping[str, Document]) -> list[Document]:
+        """Those of some documents that are not the key's own."""
+        return [each for doc_id, each in documents.items() if not self._permission.owns(doc_id, each.metadata)]
 
-    def _require_own(self, stored: Mapping[str, Document]) -> None:
-        """In the transaction of a write: raise Forbidden if it would replace hidden documents."""
-        if hidden := list(stored.keys() - self._visible(stored).keys()):
-            raise Forbidden(f"documents that the key may not replace have these ids: {_named(hidden)}; use other ids")
+    def _if_limited(self, require: Require) -> Require | None:
+        """The check of a write, which takes a query that a key without limits does not need."""
+        return require if self._permission.limits_documents else None
 
-    def _wanted(self) -> str:
-        return " and ".join(f"{each.field} {each.values[0]!r}" for each in self._permission.conditions)
+    def _refuse(self, sent: Sequence[Document], foreign: Sequence[Document]) -> None:
+        """Raise ForbiddenDocuments if there are any; it does not tell which of them exist."""
+        ids = {each.id for each in foreign}
+        if ids:
+            detail = f"the key may not store a document under this id, or with this metadata: {self._rule()}"
+            raise ForbiddenDocuments(
+                [
+                    Problem(pointer_to("documents", i), "forbidden", detail)
+                    for i, own in enumerate(sent)
+                    if own.id in ids
+                ]
+            )
+
+    def _rule(self) -> str:
+        """What the key's own documents have."""
+        exact = [f"{each.field} to be {each.values[0]!r} alone" for each in self._permission.conditions]
+        prefix = [f"an id that begins with {self._permission.id_prefix!r}"] if self._permission.id_prefix else []
+        return f"it needs {' and '.join([*prefix, *exact])}, and an id that is not in use by others"
 
 
 class LimitedIndex(_Limited):
@@ -279,9 +299,3 @@ class LimitedIndex(_Limited):
 def _chars(documents: Sequence[Document]) -> int:
     """Characters of the texts of some documents."""
     return sum(len(each.text) for each in documents)
-
-
-def _named(ids: Sequence[str]) -> str:
-    """The first ids of some documents, for a message."""
-    names = [repr(shorten(each, SHOWN_CHARS)) for each in sorted(ids)[:NAMED]]
-    return ", ".join(names) + (f" and {len(ids) - NAMED:,} more" if len(ids) > NAMED else "")

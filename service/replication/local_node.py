@@ -13,20 +13,21 @@ from typing import TypeVar
 from semblance.service.errors import (
     CollectionReplaced,
     HistoryLost,
+    IndexDamaged,
     UnknownCollection,
     VersionMismatch,
     VersionNotReached,
 )
 from semblance.service.ports.documents import INCOMPLETE_VERSION, Collection, DocumentStore, VectorChange, Version
-from semblance.service.ports.indexes import Indexes, IndexState, VectorIndex, VectorReader
+from semblance.service.ports.indexes import Indexes, IndexState, VectorIndex
 from semblance.service.replication.change_feed import PageReader, Stopped, catch_up
-from semblance.service.replication.indexed_collection import IndexedCollection, SnapshotState
+from semblance.service.replication.held_indexes import HeldIndexes
+from semblance.service.turns import TurnThreads
 
 log = logging.getLogger(__name__)
 
 SEARCHES = 4  # concurrent searches; more would share the same cores
 READS = 4  # concurrent queries of the store
-SNAPSHOT_SHARE = 0.01  # of the rows that have changed since a snapshot, before the next; a start applies them again
 
 Result = TypeVar("Result")
 
@@ -45,27 +46,33 @@ class LocalNode:
 
     def __init__(self, store: DocumentStore, indexes: Indexes) -> None:
         self._store = store
-        self._folder = indexes
-        self._indexes: dict[str, IndexedCollection] = {}
-        self._saved: dict[str, SnapshotState] = {}
+        self._indexes = HeldIndexes(store, indexes)
         self._building: set[str] = set()  # changed in the writer thread only
         self._closing = threading.Event()
-        self._searcher = ThreadPoolExecutor(SEARCHES, "searcher")
-        self._reader = ThreadPoolExecutor(READS, "reader")
+        self._searcher = TurnThreads(SEARCHES, "searcher")
+        self._reader = TurnThreads(READS, "reader")
         self._writer = ThreadPoolExecutor(1, "writer")
         self._builder = ThreadPoolExecutor(1, "builder")
 
     async def read(self, query: Callable[[DocumentStore], Result]) -> Result:
         """Run a query on the store, in a thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._reader, query, self._store)
+        return await self._reader.run(query, self._store)
 
     async def read_primary(self, query: Callable[[DocumentStore], Result]) -> Result:
         """As `read`: this store is the primary."""
         return await self.read(query)
 
     async def search(self, query: Callable[[DocumentStore], Result]) -> Result:
-        """Run a query on an index and the store, in a separate pool that never delays reads."""
-        return await asyncio.get_running_loop().run_in_executor(self._searcher, query, self._store)
+        """Run a query on an index and the store, in a separate pool that never delays reads.
+
+        Raises:
+            IndexDamaged: the index is damaged; the next query rebuilds it.
+        """
+        try:
+            return await self._searcher.run(query, self._store)
+        except IndexDamaged as error:
+            await self._in_writer(partial(self._indexes.drop_damaged, error))
+            raise
 
     async def write(self, name: str, change: Callable[[DocumentStore], Result]) -> Result:
         """Change a collection and bring its index up to date, in one turn of the writer thread."""
@@ -84,7 +91,7 @@ class LocalNode:
     async def refresh_indexes(self) -> None:
         """Bring every index up to the store, at startup."""
         collections = await self.read(lambda store: store.collections())
-        await asyncio.to_thread(self._folder.keep_only, [collection.name for collection in collections])
+        await self._in_writer(partial(self._indexes.keep_only, [collection.name for collection in collections]))
         for collection in collections:
             if collection.version.number != INCOMPLETE_VERSION:
                 await self.refresh_index(collection.name)
@@ -133,7 +140,7 @@ class LocalNode:
 
         def drop() -> None:
             self._store.drop(name)
-            self._forget(name)
+            self._keep_only_stored()
 
         await self._in_writer(drop)
 
@@ -143,10 +150,8 @@ class LocalNode:
 
     async def save(self) -> None:
         """Save a snapshot of every index that changed by enough since its last one."""
-        for name, indexed in list(self._indexes.items()):
-            saved = self._saved.get(name)
-            if saved is None or saved.changes(indexed.index) > SNAPSHOT_SHARE * indexed.index.rows:
-                await self._in_writer(partial(self._save, name))
+        for name in self._indexes.outdated():
+            await self._in_writer(partial(self._indexes.save, name))
 
     async def save_every(self, seconds: float) -> None:
         """Save snapshots periodically, until cancelled."""
@@ -178,9 +183,7 @@ class LocalNode:
 
         def begin() -> None:
             act()
-            self._indexes.pop(name, None)
-            self._saved.pop(name, None)
-            self._discard(name)
+            self._indexes.drop(name)
 
         self.run_as_writer(begin)
 
@@ -193,7 +196,7 @@ class LocalNode:
         if collection.reembedding is None:
             return act()
         switched = collection.reembedded()
-        index = self._empty(switched)
+        index = self._indexes.empty(switched)
         catch_up(self._changes(switched), index, self._closing)
         return self.run_as_writer(lambda: self._switch(switched, index, act))
 
@@ -204,18 +207,17 @@ class LocalNode:
             try:
                 self._refresh(name)
             except UnknownCollection:
-                self._forget(name)
+                self._keep_only_stored()
 
         self.run_as_writer(refresh)
 
     def close(self) -> None:
         """Wait for running writes, save snapshots of the indexes, then close the store."""
         self._closing.set()
-        self._searcher.shutdown(wait=True, cancel_futures=True)
-        self._reader.shutdown(wait=True, cancel_futures=True)
+        self._searcher.close()
+        self._reader.close()
         self._builder.shutdown(wait=True, cancel_futures=True)
-        for name in list(self._indexes):
-            self._writer.submit(self._save, name)
+        self._writer.submit(self._indexes.save_all)
         self._writer.shutdown(wait=True)
         self._store.close()
 
@@ -229,20 +231,19 @@ class LocalNode:
             if collection.version.number == INCOMPLETE_VERSION:
                 raise VersionNotReached(f"collection {name!r} is still being copied from the database; retry")
             indexed = self._indexes.get(name)
-            index = indexed.index if indexed is not None and indexed.matches(collection) else self._load(collection)
+            own = indexed is not None and indexed.matches(collection)
+            index = indexed.index if indexed is not None and own else self._indexes.load(collection)
             if index is None:  # not "or": an index without documents is false
-                index = self._empty(collection)
+                index = self._indexes.empty(collection)
             try:
                 catch_up(self._changes(collection), index)
-            except HistoryLost as error:
+            except (HistoryLost, IndexDamaged) as error:
                 log.warning("rebuilding the index of collection %s: %s", name, error)
-                self._indexes.pop(name, None)
-                self._saved.pop(name, None)
-                self._discard(name)
+                self._indexes.drop(name)
                 continue
             except VersionMismatch:  # recreated since it was read
                 continue
-            self._indexes[name] = IndexedCollection(collection, index)
+            self._indexes.hold(collection, index)
             if index.needs_rebuild and name not in self._building:
                 self._schedule_build(name)
             return index
@@ -251,11 +252,9 @@ class LocalNode:
         """Read changes of a collection, with vectors of its generation as given by `collection`."""
         return partial(self._store.vector_changes, collection.name, generation=collection.settings.generation)
 
-    def _forget(self, name: str) -> None:
-        """In the writer thread: drop the index and the snapshot of a deleted collection."""
-        self._indexes.pop(name, None)
-        self._saved.pop(name, None)
-        self._folder.keep_only([collection.name for collection in self._store.collections()])
+    def _keep_only_stored(self) -> None:
+        """In the writer thread: drop the indexes of deleted collections."""
+        self._indexes.keep_only([collection.name for collection in self._store.collections()])
 
     def _schedule_build(self, name: str) -> None:
         try:
@@ -263,24 +262,6 @@ class LocalNode:
         except RuntimeError:  # the builder is shut down: the next start rebuilds the index
             return
         self._building.add(name)
-
-    def _load(self, collection: Collection) -> VectorIndex | None:
-        """Load the snapshot, or remove it from the disk if it is unusable.
-
-        One ahead of a store that was restored alone would later pass for the store's own, once enough was written.
-        """
-        index = self._folder.load(collection, self._stored_vectors(collection))
-        if index is None:
-            self._discard(collection.name)
-        else:
-            self._saved[collection.name] = SnapshotState(index.version, index.rows)
-        return index
-
-    def _discard(self, name: str) -> None:
-        try:
-            self._folder.discard(name)
-        except OSError:
-            log.exception("the unusable snapshot of collection %s could not be removed", name)
 
     def _build_in_background(self, name: str) -> None:
         try:
@@ -295,7 +276,7 @@ class LocalNode:
     def _build(self, name: str) -> None:
         """In the builder thread: the long part of a rebuild, beside reads, searches and writes."""
         collection = self._store.collection(name)
-        index = self._empty(collection)
+        index = self._indexes.empty(collection)
         catch_up(self._changes(collection), index, self._closing)
         self.run_as_writer(lambda: self._replace(collection, index))
 
@@ -320,36 +301,8 @@ class LocalNode:
         return result
 
     def _install(self, collection: Collection, index: VectorIndex) -> None:
-        self._indexes[collection.name] = IndexedCollection(collection, index)
-        self._saved.pop(collection.name, None)
-        self._save(collection.name)
-
-    def _save(self, name: str) -> None:
-        """In the writer thread, so that the index does not change; searches continue."""
-        indexed = self._indexes.get(name)
-        if indexed is None:
-            return
-        state = SnapshotState(indexed.index.version, indexed.index.rows)
-        if self._saved.get(name) == state:
-            return
-        try:
-            collection = self._store.collection(name)
-            if not indexed.matches(collection):  # it is about to be replaced
-                return
-            self._folder.save(collection, indexed.index)
-        except UnknownCollection:
-            return
-        except (OSError, RuntimeError):
-            log.exception("no snapshot of the index of collection %s could be written", name)
-        else:
-            self._saved[name] = state
-
-    def _empty(self, collection: Collection) -> VectorIndex:
-        passages = self._store.sizes([collection.name])[0][1].passages
-        return self._folder.new(collection, passages, self._stored_vectors(collection))
-
-    def _stored_vectors(self, collection: Collection) -> VectorReader:
-        return partial(self._store.vectors, collection.name, generation=collection.settings.generation)
+        self._indexes.hold(collection, index)
+        self._indexes.save(collection.name, always=True)
 
 
 def never_at(name: str, version: Version) -> VersionMismatch:

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Protocol, TypeVar
 
-from semblance.service.errors import NotReady, StoreDamaged
+from semblance.service.errors import IndexDamaged, NotReady, StoreDamaged
 from semblance.service.ports.documents import Collection, DocumentStore, Version
 from semblance.service.ports.indexes import IndexState, VectorIndex
 from semblance.service.replication.local_node import LocalNode
@@ -142,6 +142,8 @@ class RecoveringReplica:
         self._idle.clear()
         try:
             return await act(self._replica)
+        except IndexDamaged:  # not the copy, from which it is rebuilt
+            raise
         except StoreDamaged as error:
             raise _copying_again() from error
         finally:
@@ -170,8 +172,9 @@ class RecoveringReplica:
         local, self._replica = self._open_replica(partial(self._report_damage, asyncio.get_running_loop()))
         try:
             await self._replica.start()
-            self._serving = not self._damaged.is_set()
-            started.set()
+            if not self._damaged.is_set():
+                self._serving = True
+                started.set()
             async with running(local.save_every(self._snapshot_s)), running(self._replica.keep_following()):
                 await self._damaged.wait()
         finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal, TypeAlias
@@ -28,6 +29,8 @@ from semblance.service.ports.documents import (
 from semblance.service.ports.embedding import ServedModels
 from semblance.service.ports.indexes import AUTO
 from semblance.service.replication.access import CollectionAccess
+
+log = logging.getLogger(__name__)
 
 DEFAULT_MEASURE = "cosine"
 PASSAGE_TOKENS = 200  # of a passage, unless the model reads few more
@@ -74,6 +77,7 @@ class Collections:
     def __init__(self, models: ServedModels, access: CollectionAccess) -> None:
         self._models = models
         self._access = access
+        self._warned: set[tuple[str, str]] = set()
 
     async def create(self, name: str, options: NewCollection) -> tuple[Collection, CollectionSize, bool]:
         """Create a collection, or get an equal one; the flag says whether it is new.
@@ -92,6 +96,7 @@ class Collections:
             measure=options.measure,
             index=options.index,
             tokens=options.tokens,
+            precision=encoder.precision,
         ).cut_as(cut_for(options.passages, encoder))
 
         def create(store: DocumentStore) -> tuple[Collection, CollectionSize, bool]:
@@ -128,7 +133,23 @@ class Collections:
                 f"collection {name!r} was made by another version of model {settings.model!r} "
                 f"(space {settings.space[:12]}, served now {encoder.space[:12]}); re-embed it under a served model"
             )
+        if settings.precision not in (None, encoder.precision):
+            self._warn_of_precision(collection, encoder)
         return encoder
+
+    def _warn_of_precision(self, collection: Collection, encoder: Encoder) -> None:
+        """Log once that a collection has vectors in another number type than its encoder now makes."""
+        if (collection.name, collection.version.epoch) not in self._warned:
+            self._warned.add((collection.name, collection.version.epoch))
+            log.warning(
+                "collection %s was made in %s, and its model %s runs in %s now: scores may differ slightly, unless "
+                "SEMBLANCE_PRECISION is %s",
+                collection.name,
+                collection.settings.precision,
+                encoder.name,
+                encoder.precision,
+                collection.settings.precision,
+            )
 
     async def next_encoder_of(self, collection: Collection) -> Encoder:
         """Get the model that a collection is being re-embedded under.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,10 +15,11 @@ from semblance.models.measures.chunks import split_by_size
 from semblance.models.measures.pairwise import score_all_pairs
 from semblance.models.protocols import Encoder
 from semblance.models.text import Truncate
+from semblance.service.offload import Offload
 from semblance.service.ports.calibration import Calibration, Calibrations
 from semblance.service.ports.embedding import ServedModels
 from semblance.service.request_warnings import RequestWarning
-from semblance.service.threads import Offload
+from semblance.service.turns import in_thread
 from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings
 from semblance.service.usecases.explain.word_links import WordLinks, word_links
 
@@ -124,7 +124,7 @@ class Compare:
 
         scores = np.empty((len(rows), len(columns)))
         for tile in _tiles(rows, columns):
-            scores[tile] = await asyncio.to_thread(score_all_pairs, measure, rows[tile[0]], columns[tile[1]])
+            scores[tile] = await in_thread(score_all_pairs, measure, rows[tile[0]], columns[tile[1]])
         truncated = texts.truncated[: len(left)], texts.truncated[len(left) :]
         calibration = self._calibrations.get((encoder.space, measure.name))
         return ScoreMatrix(encoder, scores.tolist(), *truncated, texts.tokens, texts.warnings, calibration)

@@ -10,14 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from semblance.models.embeddings import Floats, TokenEmbeddings, Want, unit_rows
-from semblance.models.errors import BadTexts
+from semblance.models.errors import BadTexts, ModelFailed, TextsNotEncoded
 from semblance.models.protocols import Encoder
 from semblance.models.text import Role, TokenizedText, Truncate
-from semblance.service.errors import InvalidRequest, Problem
+from semblance.service.errors import EncodingFailed, InvalidRequest, Problem
 from semblance.service.observability.metrics import Metrics
+from semblance.service.offload import Offload
 from semblance.service.ports.embedding import Embedder, EmbeddingCache, Miss, ServedModels
 from semblance.service.request_warnings import RequestWarning
-from semblance.service.threads import Offload
 
 MAX_TOKEN_VECTORS = 8192  # of one answer: 70 MB of JSON where each has 384 numbers
 UNREAD_SHARE = 0.5  # of the letters of a text, from which its answer has a warning
@@ -68,6 +68,7 @@ class TextEmbedder:
 
         Raises:
             InvalidRequest: some texts cannot be encoded; it names each of them with an error code.
+            EncodingFailed: the model fails on some texts; nothing of the request is cached.
             TooManyTokens, Overloaded: see semblance.service.errors.
         """
         self._check_lengths([each for each in texts if each.tokens is None])
@@ -84,7 +85,10 @@ class TextEmbedder:
         tokens |= await self._tokenize(encoder, untokenized, texts, role, truncate)
         found = self._usable(cached, tokens, encoder.dim, want)
         missing = [tokens[text] for text in keys if text not in found]
-        encoded = await self._embedder.encode(encoder, missing, want, bulk=bulk)
+        try:
+            encoded = await self._embedder.encode(encoder, missing, want, bulk=bulk)
+        except ModelFailed as error:
+            raise EncodingFailed(_located(error, [each.text for each in missing], texts)) from error
         new = {each.text: embeddings for each, embeddings in zip(missing, encoded, strict=True)}
         if not bulk:  # bulk texts are stored elsewhere, and would evict what requests use repeatedly
             await self._cache.set_many({keys[text]: embeddings for text, embeddings in new.items()})
@@ -120,7 +124,7 @@ class TextEmbedder:
         try:
             tokenized = await self._embedder.tokenize(encoder, distinct, role, truncate)
         except BadTexts as error:
-            raise _located(error, distinct, texts) from error
+            raise InvalidRequest(_located(error, distinct, texts)) from error
         return {each.text: each for each in tokenized}
 
     def _usable(
@@ -153,33 +157,17 @@ def _with_tokens(cached: TokenEmbeddings | Miss, text: TokenizedText, dim: int, 
     """
     if not isinstance(cached, TokenEmbeddings) or cached.text is not None:
         return cached
-    return replace(cached, text=text) if _fits(cached, len(text), dim, want) else "corrupt"
+    return replace(cached, text=text) if cached.fits(len(text), dim, want) else "corrupt"
 
 
-def _fits(embeddings: TokenEmbeddings, n: int, dim: int, want: Want) -> bool:
-    """Whether a text of n tokens can have these: by their shapes, and with finite numbers only."""
-    vectors, weights, pooled = embeddings.vectors, embeddings.weights, embeddings.pooled_vector
-    if vectors.shape != (n if want == "tokens" else 0, dim) or weights.shape != (n,):
-        return False
-    if pooled is None:
-        return want == "tokens" and _finite(vectors) and _finite(weights)
-    return pooled.shape == (dim,) and _finite(vectors) and _finite(weights) and _finite(pooled)
-
-
-def _finite(numbers: Floats) -> bool:
-    return bool(np.isfinite(numbers).all())
-
-
-def _located(error: BadTexts, distinct: Sequence[str], texts: Sequence[InputText]) -> InvalidRequest:
-    """Report the same problems at every place of the request that has one of those texts."""
+def _located(error: TextsNotEncoded, distinct: Sequence[str], texts: Sequence[InputText]) -> list[Problem]:
+    """The same problems at every place of the request that has one of those texts."""
     problems = {distinct[problem.index]: problem for problem in error.problems}
-    return InvalidRequest(
-        [
-            Problem(each.pointer, problems[each.text].code, problems[each.text].detail)
-            for each in texts
-            if each.text in problems
-        ]
-    )
+    return [
+        Problem(each.pointer, problems[each.text].code, problems[each.text].detail)
+        for each in texts
+        if each.text in problems
+    ]
 
 
 def _unread(encoder: Encoder, tokens: Mapping[str, TokenizedText], texts: Sequence[InputText]) -> list[RequestWarning]:

@@ -58,7 +58,7 @@ class Reembedder:
         encoder = await self._models.get(collection.settings.model if model is None else model)
         cut = _shortened(collection.settings.cut, encoder) if passages is None else cut_for(passages, encoder)
         tokens, overlap = (None, 0) if cut is None else cut
-        reembedding = Reembedding(encoder.name, encoder.space, encoder.dim, tokens, overlap)
+        reembedding = Reembedding(encoder.name, encoder.space, encoder.dim, tokens, overlap, encoder.precision)
         return await retry_on_conflict(
             lambda: self._begin(name, reembedding), f"collection {name!r} was recreated repeatedly"
         )

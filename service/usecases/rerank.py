@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,10 +18,11 @@ from semblance.models.protocols import Encoder, Explainable, Similarity
 from semblance.models.text import Truncate
 from semblance.models.tokenization.passages import Cut, Span, cut_passages
 from semblance.service.errors import InvalidRequest
+from semblance.service.offload import Offload
 from semblance.service.ports.calibration import Calibration, Calibrations, find_calibration
 from semblance.service.ports.embedding import ModelChoices
 from semblance.service.request_warnings import RequestWarning, WarningCode
-from semblance.service.threads import Offload
+from semblance.service.turns import in_thread
 from semblance.service.usecases.collections import cut_for
 from semblance.service.usecases.compare import CHUNK_PRODUCTS, comparison_cost
 from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings
@@ -219,7 +219,7 @@ class Rerank:
                 found.append(own)
             return found
 
-        return await asyncio.to_thread(spans)
+        return await in_thread(spans)
 
     async def _score(
         self, measure: Similarity, query: TokenEmbeddings, documents: Sequence[TokenEmbeddings]

@@ -327,7 +327,7 @@ def test_only_queries_near_a_long_document_are_repeated(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(index._rows, "search", counted)
     hits = index.search(queries, 3, None)[1]
-    assert searched == [(DIM, 3), (1, 12), (1, 48), (1, 124)]
+    assert searched == [(DIM, 4), (1, 16), (1, 64), (1, 124)]
     for query, found in zip(queries, hits, strict=True):
         assert_same(found, oracle.search(query, 3, None))
 
@@ -431,7 +431,7 @@ def test_filters_and_deletions_keep_recall_with_many_rows(engine: str, monkeypat
     for name, value in {"LISTS_PER_ROOT": 1, "MIN_ROWS": 8192, "PROBES": 12}.items():
         monkeypatch.setattr(f"semblance.service.indexes.engines.faiss_ivf.{name}", value)
     # in eight dimensions, more vectors are nearer to each other than rounding moves them
-    monkeypatch.setattr("semblance.service.indexes.collection_index.rescored_rows", lambda k: 10 * k)
+    monkeypatch.setattr("semblance.service.indexes.nearest.rescored_rows", lambda k: 10 * k)
     many, index, exact = Many(), empty(engine, Many.COUNT), catalogue.find(ENGINES, engine).exact
     index.apply(many.changes())
     assert not index.needs_rebuild
@@ -447,7 +447,7 @@ def test_changes_run_between_the_queries_of_a_search(index: CollectionIndex, mon
     index.apply(changes)
     index.advance(Version("epoch", 1))
     queries = np.concatenate([change.vectors for change in changes if change.vectors is not None])
-    nearest = index._nearest_rows
+    search = index._nearest.search
     searched: list[int] = []
     changes_begun: list[Future[None]] = []
 
@@ -460,9 +460,9 @@ def test_changes_run_between_the_queries_of_a_search(index: CollectionIndex, mon
         if len(searched) == 2:
             changes_begun.append(pool.submit(change))
             until(lambda: index._lock._waiting_writers, "the change to wait for its turn")
-        return nearest(*arguments)
+        return search(*arguments)
 
-    monkeypatch.setattr(index, "_nearest_rows", watched)
+    monkeypatch.setattr(index._nearest, "search", watched)
     with ThreadPoolExecutor(1) as pool:
         version, hits = index.search(queries, 1, None)
         changes_begun[0].result()

@@ -195,7 +195,7 @@ DEFECTS = (
     Defect(
         "limits of keys: a write may replace a hidden document",
         "semblance.service.replication.limited_views.LimitedStore.upsert",
-        "upsert(collection, writes, self._if_filtered(self._require_own))",
+        "upsert(collection, writes, self._if_limited(require_own))",
         "upsert(collection, writes)",
         ("tests/service/replication/test_limited_access.py", "-k", "race"),
     ),

@@ -30,6 +30,7 @@ SECTIONS = (
     ),
     Section("tests.soak.faults", "Faults in a deployment of three replicas", ("--seconds", "600")),
     Section("tests.soak.noisy_neighbors", "Idle, slow, tiny and huge requests", results_name="crowd"),
+    Section("tests.soak.costly_requests", "Searches beside a caller who sends costly requests", ("--seconds", "20")),
     Section("tests.soak.unfair_caller", "Small requests beside a caller who asks for too much", ("--seconds", "60")),
 )
 

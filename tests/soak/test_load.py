@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from semblance.service.process.server import raise_file_limit
-from tests.soak import load, noisy_neighbors, unfair_caller
+from tests.soak import costly_requests, load, noisy_neighbors, unfair_caller
 from tests.soak.normal_client import Call
 from tests.soak.unfair_caller import HeavyLoad
 from tests.support.project import PROJECT
@@ -68,3 +68,17 @@ def test_small_requests_may_wait_for_two_batches_and_not_fail(
     heavy = HeavyLoad(Counter(statuses), texts=100, seconds=10.0, longest_batch_s=0.2)
     loaded = [Call(0.0, loaded_s, 200)] * 9 + [Call(0.0, loaded_s, 503)] * failed
     assert unfair_caller.Report([Call(0.0, 0.01, 200)] * 9, loaded, heavy).faults() == faults
+
+
+@pytest.mark.parametrize(
+    ("searched", "statuses", "faults"),
+    [
+        ([(1.9, 200)], {0: 5, 200: 3, 429: 1}, []),
+        ([(2.1, 200)], {200: 1}, ["map: searches have p99 2.10 s"]),
+        ([(0.1, 200), (0.1, 503)], {200: 1, 500: 1}, ["map: 1 searches failed", "map: answered [500]"]),
+    ],
+)
+def test_searches_beside_costly_requests_take_two_seconds_at_most(
+    searched: list[tuple[float, int]], statuses: dict[int, int], faults: list[str]
+) -> None:
+    assert costly_requests.Row("map", statuses, searched).faults() == faults

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from semblance.models.embeddings import Floats, TokenEmbeddings, Want, unit_rows
+from semblance.models.embeddings import Floats, Precision, TokenEmbeddings, Want, unit_rows
 from semblance.models.errors import BadTexts, TextProblem
 from semblance.models.text import Role, TokenizedText, Truncate
 
@@ -26,6 +26,7 @@ class RandomEncoder:
 
     def __init__(self, name: str, space: str, dim: int, ignored_word: str = "") -> None:
         self.name, self.space, self.build, self.dim = name, space, f"{space}-build", dim
+        self.precision: Precision = "float32"
         self._ignored_word = ignored_word
 
     def tokenize(self, texts: Sequence[str], role: Role, truncate: Truncate) -> list[TokenizedText]:

@@ -327,6 +327,7 @@ class Collection(Answer):
     model: str
     space: str
     dim: int
+    precision: str | None = None
     measure: str
     index: str
     tokens: str
@@ -438,6 +439,7 @@ class Model(Answer):
     dim: int | None
     max_tokens: int | None
     build: str | None
+    precision: str | None = None
     calibrations: list[CalibratedMeasure] = Field(default_factory=list)
 
 

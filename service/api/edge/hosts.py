@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from semblance.service.addresses import ANY_HOST, is_loopback
 
-_HOST = re.compile(r"\[([0-9a-f:.]+)\](?::\d*)?|([^:\[\]]*)(?::\d*)?", re.IGNORECASE)
+_HOST = re.compile(r"(?:\[(?P<address>[0-9a-f:.]+)\]|(?P<name>[^:\[\]/]*))(?::(?P<port>\d*))?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,15 @@ class AllowedHosts:
         """Whether a request may have this Host header; this machine may always call itself."""
         if ANY_HOST in self.names:
             return True
-        parsed = _HOST.fullmatch(host)
-        name = (parsed[1] or parsed[2]).lower() if parsed else ""
+        name, _ = split_host(host.lower())
         return name in self.names or is_loopback(name)
+
+
+def split_host(host: str) -> tuple[str, str]:
+    """The name or address, and the port, of a Host header; an empty name if it is malformed.
+
+    >>> split_host("[::1]:8000"), split_host("example.org"), split_host("a:b:c")
+    (('::1', '8000'), ('example.org', ''), ('', ''))
+    """
+    parsed = _HOST.fullmatch(host)
+    return (parsed["address"] or parsed["name"], parsed["port"] or "") if parsed else ("", "")

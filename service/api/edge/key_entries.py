@@ -2,9 +2,10 @@
 
 ci:read+write:9f86d0...                                            no limits
 acme:read+write:collections=faq+hr-*:filter=tenant=acme:60303a...  some collections, and some of their documents
+acme:read+write:filter=tenant=acme:id_prefix=acme-:60303a...       ids of its own, which tell nothing of others
 
-Both limits are optional, in any order. '+' joins scopes, collections, and conditions that must all hold. What would
-separate parts (: + = , *) is percent-encoded in fields and values.
+All limits are optional, in any order. '+' joins scopes, collections, and conditions that must all hold. What would
+separate parts (: + = , *) is percent-encoded in fields, values and prefixes.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ SCOPES: tuple[KeyScope, ...] = get_args(KeyScope)
 SETTING = "SEMBLANCE_API_KEYS"
 FILE_SETTING = "SEMBLANCE_API_KEYS_FILE"
 
-_KINDS = ("collections", "filter")
+_KINDS = ("collections", "filter", "id_prefix")
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.IGNORECASE)
 _ENCODED = re.compile(r"(?:[^%*]|%[0-9a-fA-F]{2})+")  # other separators are gone by then
 
@@ -124,6 +125,8 @@ def entry_of(name: str, scopes: Collection[str], key: str, permission: Permissio
     if permission.conditions:
         conditions = [f"{_encode(each.field)}={_encode(str(each.values[0]))}" for each in permission.conditions]
         parts.append(f"filter={'+'.join(conditions)}")
+    if permission.id_prefix:
+        parts.append(f"id_prefix={_encode(permission.id_prefix)}")
     return ":".join([*parts, digest_of(key).hex()])
 
 
@@ -139,9 +142,10 @@ def check_limits(scopes: Collection[str], permission: Permission) -> None:
             raise ValueError(f"collection {number} is no name, and no prefix of names that ends in '*'")
     if any(not each.field or not each.values[0] for each in permission.conditions):
         raise ValueError("a condition of the filter has no field or no value")
-    if permission.conditions and "admin" in scopes:
+    if permission.limits_documents and "admin" in scopes:
         raise ValueError(
-            "a key with a filter cannot have the scope admin, which creates, re-embeds and deletes whole collections"
+            "a key with a filter or a prefix of ids cannot have the scope admin, which creates, re-embeds and deletes "
+            "whole collections"
         )
 
 
@@ -208,28 +212,32 @@ def _read_limits(limits: Sequence[str]) -> Permission:
             raise ValueError(f"{kind} occurs twice; join values by '+'")
         values[kind] = value.split("+")
     conditions = [_read_condition(*each) for each in enumerate(values.get("filter", ()), 1)]
-    return Permission(tuple(values.get("collections", ())), tuple(conditions))
+    prefix = values.get("id_prefix", [""])
+    if "id_prefix" in values and (len(prefix) != 1 or not prefix[0]):
+        raise ValueError("id_prefix is empty, or has a '+'; write it as %2B")
+    return Permission(tuple(values.get("collections", ())), tuple(conditions), _decode(prefix[0], "the id_prefix"))
 
 
 def _read_condition(number: int, text: str) -> OneOf:
     name, *values = text.split("=")
     if len(values) != 1:
         raise ValueError(f"condition {number} of the filter is not of the form field=value; write = in them as %3D")
-    return OneOf(_decode(name, number), (_decode(values[0], number),))
+    place = f"condition {number} of the filter"
+    return OneOf(_decode(name, place), (_decode(values[0], place),))
 
 
 def _encode(text: str) -> str:
     return quote(text, safe="")
 
 
-def _decode(text: str, number: int) -> str:
-    """A field or value of a condition. Raises ValueError."""
+def _decode(text: str, place: str) -> str:
+    """What is percent-encoded in an entry. Raises ValueError."""
     if text and not _ENCODED.fullmatch(text):
-        raise ValueError(f"condition {number} of the filter has a '*', or a '%' without two hexadecimal digits")
+        raise ValueError(f"{place} has a '*', or a '%' without two hexadecimal digits")
     try:
         return unquote(text, errors="strict")
     except UnicodeDecodeError:
-        raise ValueError(f"condition {number} of the filter is not UTF-8 after percent-decoding") from None
+        raise ValueError(f"{place} is not UTF-8 after percent-decoding") from None
 
 
 def _listed(names: Iterable[str]) -> str:

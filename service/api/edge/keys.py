@@ -18,8 +18,8 @@ _DOCUMENT = re.compile(_DOCUMENTS.pattern + "/.*", re.DOTALL)
 _DELETE = re.compile(r"/collections/[^/]+/delete")
 _OPEN = re.compile(r"/|/playground/.*|/live|/ready|/health|/docs|/docs/assets/.*|/openapi\.json")
 _READ_BY_POST = re.compile(  # queries too long for a URL
-    r"/|/similarity|/search|/explain(?:/difference)?|/rerank|/score|/pooling|/embed|/embed_all|/tokenize|/decode|/api/embed|/v[12]/.*|/collections/[^/]+/(count|list|duplicates|map)",
-    re.DOTALL,
+    r"/|/similarity|/search|/explain(/difference)?|/rerank|/score|/pooling|/embed|/embed_all|/tokenize|/decode"
+    r"|/api/embed|/v1/(embeddings|rerank|score)|/v2/rerank|/collections/[^/]+/(count|list|duplicates|map)"
 )
 
 

@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from semblance.service.api.edge.hosts import AllowedHosts
 from semblance.service.api.edge.keys import Guard, is_documents
+from semblance.service.api.edge.origins import AllowedOrigins, is_from_browser
 from semblance.service.api.edge.request_body import BodyLimits, ClientLeft, RequestBody, while_connected
 from semblance.service.api.errors import STATUS, internal_error, problem
 from semblance.service.callers import UNLIMITED, set_caller
@@ -47,6 +48,9 @@ _EXPOSED = ("retry-after", "server-timing", "traceparent", "www-authenticate", "
 _MONITORING = frozenset({"/live", "/ready", "/metrics"})  # answered by an unready process too, and not traced
 _IDENTITY = "identity"
 _WRONG_HOST = "the service may not be called under this host; list it in SEMBLANCE_ALLOWED_HOSTS to allow it"
+_WRONG_ORIGIN = (
+    "pages of this origin may not call the service from a browser; list it in SEMBLANCE_CORS_ORIGINS to allow it"
+)
 _REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _JSON = re.compile(r"application/([\w.-]+\+)?json\s*(;.*)?", re.IGNORECASE)
 _NDJSON = re.compile(r"application/(x-)?ndjson\s*(;.*)?", re.IGNORECASE)
@@ -63,14 +67,14 @@ class EdgePolicy:
         hosts: under which names and addresses.
         draining: set during shutdown, when every request is refused.
         readiness: whether this process can serve at all.
-        origins: whose pages may call from a browser.
+        origins: whose pages may call from a browser, beside those of the service itself.
     """
 
     guard: Guard = field(default_factory=Guard)
     hosts: AllowedHosts = field(default_factory=AllowedHosts)
     draining: Draining = field(default_factory=Draining)
     readiness: Readiness = field(default_factory=Readiness)
-    origins: tuple[str, ...] = ()
+    origins: AllowedOrigins = field(default_factory=AllowedOrigins)
 
     def unavailable(self, path: str) -> str | None:
         """Why requests to `path` are not served now; None if they are."""
@@ -82,13 +86,13 @@ class EdgePolicy:
 
     def cors(self, app: ASGIApp) -> ASGIApp:
         """`app`, opened to the pages of the allowed origins, if any."""
-        if not self.origins:
+        if not self.origins.listed:
             return app
         return CORSMiddleware(
             app,
-            allow_origins=self.origins,
+            allow_origins=tuple(self.origins.listed),
             allow_methods=("GET", "POST", "PUT", "PATCH", "DELETE"),
-            allow_headers=("authorization", "content-type", "traceparent", "tracestate", "x-request-id"),
+            allow_headers=("*",),  # a preflight is answered with those it asks for: many clients send some of their own
             expose_headers=_EXPOSED,
         )
 
@@ -118,6 +122,9 @@ class EdgeMiddleware:
             return
         headers = scope["headers_by_name"] = _by_name(scope["headers"])
         request = _Request(scope, headers.get("x-request-id", ""), self._tracer)
+        if _has_body(headers) and "content-type" not in headers and not is_from_browser(headers):  # as sent by scripts
+            scope["headers"] = [*scope["headers"], (b"content-type", b"application/json")]
+            headers = scope["headers_by_name"] = _by_name(scope["headers"])
         scope["request_id"] = request.id
         # the route uses this same decision: if it judged again, an unlimited body might be read as a whole
         scope["streamed"] = _is_stream(scope["method"], scope["path"], headers)
@@ -153,10 +160,9 @@ class EdgeMiddleware:
         await app(scope, receive, send)
 
     def _not_admitted(self, scope: Scope) -> Response | None:
-        """The refusal of a request to another host, during shutdown, or without a sufficient key."""
-        host = scope["headers_by_name"].get("host")  # HTTP/1.0 may do without, but browsers always send it
-        if host is not None and not self._policy.hosts.allow(host):
-            return self._refusal(421, "host_not_allowed", _WRONG_HOST)
+        """The refusal of a request from elsewhere, during shutdown, or without a sufficient key."""
+        if elsewhere := self._from_elsewhere(scope):
+            return elsewhere
         if reason := self._policy.unavailable(scope["path"]):
             self._metrics.errors.labels("not_ready").inc()
             return _not_ready(reason)
@@ -173,6 +179,16 @@ class EdgeMiddleware:
         except Forbidden as error:
             scope["caller"] = error.caller  # for the log
             return self._refusal(STATUS[Forbidden], error.code, str(error))
+        return None
+
+    def _from_elsewhere(self, scope: Scope) -> Response | None:
+        """The refusal of a request to another host, or from a page of another origin."""
+        headers = scope["headers_by_name"]
+        host = headers.get("host")  # HTTP/1.0 may do without, but browsers always send it
+        if host is not None and not self._policy.hosts.allow(host):
+            return self._refusal(421, "host_not_allowed", _WRONG_HOST)
+        if not self._policy.origins.allow(scope["method"], headers):
+            return self._refusal(403, "origin_not_allowed", _WRONG_ORIGIN)
         return None
 
     def _bad_body(self, scope: Scope) -> Response | None:

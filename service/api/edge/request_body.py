@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive
 
 MAX_VALUES = 100_000
-WATCH_AFTER_S = 0.05  # most requests are answered sooner, and need no task that watches for a disconnect
+WATCH_AFTER_S = 0.005  # many requests are answered sooner, and need no task that watches for a disconnect
 
 
 @dataclass(frozen=True, slots=True)

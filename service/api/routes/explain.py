@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from typing import Annotated, Literal, TypeAlias
 from urllib.parse import urlencode
@@ -20,6 +19,7 @@ from semblance.service.rendering.html.explanation import render_html
 from semblance.service.rendering.png import DrawingProcess
 from semblance.service.rendering.svg.picture import render_svg
 from semblance.service.request_warnings import RequestWarning
+from semblance.service.turns import draw
 from semblance.service.usecases.embed import InputText
 from semblance.service.usecases.explain.explain import (
     DEFAULT_MEASURE,
@@ -141,8 +141,8 @@ async def _draw(
     )
     match format_:
         case "svg":
-            return await asyncio.to_thread(render_svg, result.explanation, caption)
+            return await draw(render_svg, result.explanation, caption)
         case "png":
             return await drawing.png(result.explanation, caption)
         case _:
-            return await asyncio.to_thread(render_html, result.explanation, caption, _in_playground(result))
+            return await draw(render_html, result.explanation, caption, _in_playground(result))

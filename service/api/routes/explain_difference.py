@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from typing import Annotated, Literal, TypeAlias
 from urllib.parse import urlencode
@@ -21,6 +20,7 @@ from semblance.service.api.schemas.difference import (
     difference_response,
 )
 from semblance.service.rendering.html.difference import DifferencePage, DocumentSide, render_difference
+from semblance.service.turns import draw
 from semblance.service.usecases.embed import InputText
 from semblance.service.usecases.explain.difference import (
     DifferenceParams,
@@ -94,7 +94,7 @@ async def _explain(options: DifferenceRequest, request: Request, explain: Explai
     if format_ == "json":
         answer = await json_answer("parts", len(found.parts), lambda: difference_response(found).model_dump_json())
     else:
-        page = await asyncio.to_thread(render_difference, _page(found), _in_playground(options))
+        page = await draw(render_difference, _page(found), _in_playground(options))
         answer = Response(page, media_type=MEDIA_TYPES[format_], headers=PICTURE_HEADERS)
     answer.headers["vary"] = "accept"
     return answer

@@ -66,6 +66,7 @@ def _model(name: str, served: LazyModels) -> ModelOut:
         dim=encoder and encoder.dim,
         max_tokens=encoder.max_tokens if encoder else files.max_tokens,
         build=encoder and encoder.build,
+        precision=encoder and encoder.precision,
         calibrations=[_calibrated(*each) for each in served.calibrations.items() if each[0][0] == files.space],
     )
 

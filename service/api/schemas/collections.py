@@ -112,6 +112,9 @@ class CollectionOut(BaseModel):
     model: str
     space: Space
     dim: int
+    precision: str | None = Field(
+        description="Number type in which its model computed the vectors; null if an earlier release created it."
+    )
     measure: str
     index: str
     tokens: TokenStorage
@@ -171,6 +174,7 @@ def collection_out(collection: Collection, size: CollectionSize) -> CollectionOu
         model=settings.model,
         space=settings.space,
         dim=settings.dim,
+        precision=settings.precision,
         measure=settings.measure,
         index=settings.index,
         tokens=settings.tokens,

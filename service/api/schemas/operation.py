@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
+from semblance.models.embeddings import Precision
 from semblance.service.api.schemas.calibration import CalibrationOut
 from semblance.service.api.schemas.fields import Space
 
@@ -27,6 +28,7 @@ class ModelOut(BaseModel):
     dim: int | None
     max_tokens: int | None
     build: str | None
+    precision: Precision | None
     calibrations: list[CalibratedMeasure]
 
 

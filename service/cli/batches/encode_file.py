@@ -21,7 +21,7 @@ from semblance.service.cli.index.documents import IDS, TEXT, DocumentFields, Row
 from semblance.service.cli.index.readers.formats import open_source
 from semblance.service.cli.index.readers.source import SourceRow
 from semblance.service.composition.encoding import open_document_embedder
-from semblance.service.errors import InvalidRequest, Problem
+from semblance.service.errors import PartsRefused, Problem
 from semblance.service.model_loading.device import find_model, load_model
 from semblance.service.ports.documents import Document
 from semblance.service.settings import Settings, read_settings
@@ -179,7 +179,7 @@ class _RowEncoder:
                 found = await self._embedder.embed(
                     self._encoder, left, None, "int8" if self.space.tokens else "none", bulk=True
                 )
-            except InvalidRequest as error:
+            except PartsRefused as error:
                 for problem in error.problems:
                     i = problem.pointer.removeprefix("/")
                     del left[i]

@@ -6,10 +6,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from semblance.models.errors import SemblanceError
+from semblance.models.errors import BadCheckpoint, SemblanceError
 from semblance.service.cli.toolbox.options import StoppedHome
 from semblance.service.composition.stores import open_embedded_store
-from semblance.service.settings import read_settings
+from semblance.service.model_loading.registry import read_served
+from semblance.service.settings import Settings, read_settings
 from semblance.service.usecases.verify import verify as verify_collections
 
 SHOWN = 20  # faults that are listed
@@ -35,7 +36,7 @@ def verify(
         with open_embedded_store(settings) as (store, indexes), console.status("checking"):
             faults += store.integrity_errors()
             # reading a damaged database would fail halfway
-            for each in verify_collections(store, indexes) if not faults else ():
+            for each in verify_collections(store, indexes, _tables_of_words(settings)) if not faults else ():
                 table.add_row(each.name, f"{each.documents:,}", each.version, each.snapshot, str(len(each.faults)))
                 faults += [f"{each.name}: {fault}" for fault in each.faults]
     except SemblanceError as error:
@@ -48,3 +49,11 @@ def verify(
     if faults:
         raise typer.Exit(1)
     console.print("No faults found.")
+
+
+def _tables_of_words(settings: Settings) -> list[str]:
+    """Spaces of the served tables of words; none if a served model cannot be read."""
+    try:
+        return [each.space for each in read_served(settings.models).values() if not each.needs_device]
+    except BadCheckpoint:
+        return []

@@ -65,6 +65,18 @@ class TermRows:
             return rows, counts
         return np.append(rows, np.array(later.rows, np.uint32)), np.append(counts, np.array(later.counts, np.uint32))
 
+    def count_in(self, term: str, row: int) -> int:
+        """Frequency of a term in a row."""
+        rows, counts = self.of(term)
+        at = int(rows.searchsorted(row))
+        return int(counts[at]) if at < len(rows) and rows[at] == row else 0
+
+    def all_rows(self) -> Iterator[TermArray]:
+        """The rows of all terms, in pieces; a row comes once for each of its terms."""
+        yield self._rows
+        for later in self._later.values():
+            yield np.array(later.rows, np.uint32)
+
     def pieces(self) -> Mapping[str, Pieces]:
         """The arrays to save."""
         numbers = {term: self._number(term) for term in self._later}

@@ -15,7 +15,7 @@ from semblance.models.explanation import Explanation, ReadText
 from semblance.models.text import Booleans, Unit
 from semblance.service.rendering.caption import Caption, matches
 from semblance.service.rendering.colors import ColorScale
-from semblance.service.rendering.fonts import language_of, runs
+from semblance.service.rendering.fonts import BEGINNING, language_of, runs
 from semblance.service.rendering.labels import decimals_for, in_sentence, legal, plain, signed
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -175,4 +175,4 @@ def _unread(text: str) -> str:
 
 def _language(text: str) -> str:
     # without one, Han characters take the shapes of the reader's country; for other scripts the language is not known
-    return language_of(text) if any(asian for asian, _ in runs(text)) else ""
+    return language_of(text) if any(asian for asian, _ in runs(text[:BEGINNING])) else ""

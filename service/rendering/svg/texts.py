@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import takewhile
 from xml.etree import ElementTree as ET
 
 from semblance.models.embeddings import Doubles
@@ -17,7 +18,6 @@ from semblance.service.rendering.svg.sheet import (
     MARGIN,
     NOTE_SIZE,
     TEXT_SIZE,
-    Box,
     Sheet,
     flow,
 )
@@ -52,25 +52,29 @@ def draw_text(sheet: Sheet, text: ColoredText, scale: ColorScale) -> None:
     group = sheet.group("text")
     write(group, (MARGIN, sheet.line(HEADING_SIZE)), text.name, Style(HEADING_SIZE, bold=True, fill=FAINT_INK))
     widths = (em_width(label(unit.text, _MAX_UNIT_EM)) * TEXT_SIZE + 2 * _PADDING for unit in text.units)
-    places = [place for place in flow(widths, _GAP, INNER_WIDTH) if place.line < MAX_LINES]
+    places = [*takewhile(lambda place: place.line < MAX_LINES, flow(widths, _GAP, INNER_WIDTH))]
+    to_left = is_right_to_left(text.read.text)
+    style = Style(TEXT_SIZE, "middle", language=language_of(text.read.text))
     for i, place in enumerate(places):
-        _draw_unit(group, sheet.y, text, i, place, scale)
+        x = INNER_WIDTH - place.x - place.width if to_left else place.x
+        _draw_unit(group, (MARGIN + x, sheet.y + place.line * _LINE, place.width), text, i, scale, style)
     sheet.skip(_LINE * (places[-1].line + 1 if places else 0))
     if len(text.units) > len(places):
         more = f"\u2026 and {len(text.units) - len(places):,} more"
         write(group, (MARGIN, sheet.line(NOTE_SIZE)), more, Style(NOTE_SIZE, fill=FAINT_INK))
 
 
-def _draw_unit(group: ET.Element, top: float, text: ColoredText, i: int, place: Box, scale: ColorScale) -> None:
-    left = MARGIN + (INNER_WIDTH - place.x - place.width if is_right_to_left(text.read.text) else place.x)
-    y = top + place.line * _LINE
+def _draw_unit(
+    group: ET.Element, at: tuple[float, float, float], text: ColoredText, i: int, scale: ColorScale, style: Style
+) -> None:
+    """Draw a unit at a left edge, a top and a width."""
+    left, y, width = at
     total = float(text.totals[i])
     color = scale.color(total)
-    box = {"x": px(left), "y": px(y), "width": px(place.width), "height": px(_BOX), "rx": "3", "fill": color}
+    box = {"x": px(left), "y": px(y), "width": px(width), "height": px(_BOX), "rx": "3", "fill": color}
     if text.matched[i]:
         box |= {"stroke": ACCENT, "stroke-width": "1.5"}
     said = f"{in_sentence(text.units[i].text)}: contributes {signed(total, decimals_for(scale.limit))}"
     tooltip(ET.SubElement(group, "rect", box), said)
-    style = Style(TEXT_SIZE, "middle", fill=scale.ink(total), language=language_of(text.read.text))
-    at = (left + place.width / 2, y + 0.72 * _BOX)
-    write(group, at, label(text.units[i].text, _MAX_UNIT_EM), style).set("pointer-events", "none")
+    middle, inked = (left + width / 2, y + 0.72 * _BOX), replace(style, fill=scale.ink(total))
+    write(group, middle, label(text.units[i].text, _MAX_UNIT_EM), inked).set("pointer-events", "none")

@@ -13,6 +13,7 @@ from semblance.service.errors import CollectionReplaced, IndexUnavailable, NotWi
 from semblance.service.filters import Filter, matches
 from semblance.service.ports.documents import Collection, DocumentStore, PassageKey, VectorChange, Version
 from semblance.service.ports.indexes import (
+    Comparison,
     Counted,
     DocumentSelection,
     Hit,
@@ -112,9 +113,14 @@ class RemoteView:
         del terms, passages
         self._refuse("explanations by terms")
 
-    def differing(self, changes: Sequence[VectorChange]) -> list[str]:
+    def compare(self, changes: Sequence[VectorChange]) -> Comparison:
         """Refused."""
         del changes
+        self._refuse("verifications of the index")
+
+    @property
+    def entries(self) -> int:
+        """Refused."""
         self._refuse("verifications of the index")
 
     def __len__(self) -> int:  # noqa: PLE0303 - it raises

@@ -27,6 +27,7 @@ from semblance.service.replication.primary_queries import PrimaryQueries
 from semblance.service.replication.replica import LONG_WRITE_FACTOR, STOP_S
 from semblance.service.replication.thin.index_writer import IndexWriter
 from semblance.service.replication.thin.remote_view import RemoteView
+from semblance.service.turns import TurnThreads
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +67,7 @@ class ThinReplica:
         self._closing = threading.Event()
         self._writer = IndexWriter(primary.store, index, leadership, self._closing)
         self._queries = PrimaryQueries(primary.store, threads, "primary")
-        self._searcher = ThreadPoolExecutor(threads, "searcher")
+        self._searcher = TurnThreads(threads, "searcher")
         self._filler = ThreadPoolExecutor(1, "filler")
         self._listener = ThreadPoolExecutor(1, "listener")
         self._news = asyncio.Event()  # set at the next notification, then replaced
@@ -139,7 +140,7 @@ class ThinReplica:
 
     async def search(self, query: Callable[[DocumentStore], Result]) -> Result:
         """Run a query on the index and the primary, in a separate pool that never delays reads."""
-        return await asyncio.get_running_loop().run_in_executor(self._searcher, query, self._primary.store)
+        return await self._searcher.run(query, self._primary.store)
 
     async def refresh_index(self, name: str) -> VectorIndex:
         """Wait a while for what the primary has now. Raises UnknownCollection, IndexUnavailable."""
@@ -204,7 +205,7 @@ class ThinReplica:
         until = time.monotonic() + STOP_S
         wait({self._filler.submit(self._leadership.release)}, STOP_S)
         self._queries.close(max(0.0, until - time.monotonic()))
-        self._searcher.shutdown(wait=False, cancel_futures=True)
+        self._searcher.close(wait=False)
         self._filler.shutdown(wait=False)  # the right is given up after a round that still runs
         self._listener.shutdown(wait=False)
         self._index.close()

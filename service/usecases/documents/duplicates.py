@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +17,7 @@ from semblance.service.ports.documents import CutDocuments, PassageKey, Version
 from semblance.service.ports.indexes import DocumentSelection, VectorIndex
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.request_warnings import RequestWarning
+from semblance.service.turns import in_thread
 from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.documents.clusters import Clusters, Member, Neighbor
 from semblance.service.usecases.documents.neighbors import (
@@ -245,7 +245,7 @@ class DuplicateSearch:
         if self.explainer is None or len(read.texts([a, b])) < 2:
             return None
         left, right = await self._embedded(read, [a, b], explained=True)
-        return await asyncio.to_thread(partial(word_links, self.explainer, left, right, "END"))
+        return await in_thread(partial(word_links, self.explainer, left, right, "END"))
 
 
 def _at_least(threshold: float, near: Sequence[Neighbor]) -> list[Neighbor]:

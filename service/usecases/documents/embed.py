@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,6 +17,7 @@ from semblance.models.tokenization.passages import Cut, Span, cut_passages, fits
 from semblance.service.errors import InvalidRequest, Problem
 from semblance.service.ports.documents import DocumentEmbedding, GivenEmbedding, TokenStorage
 from semblance.service.request_warnings import RequestWarning
+from semblance.service.turns import in_thread
 from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings, unread_warning
 
 CHARS_PER_TOKEN = 40  # a text of more than that is cut without being tokenized as a whole first
@@ -184,7 +184,7 @@ class DocumentEmbedder:
     async def _cut(self, encoder: Encoder, text: InputText, cut: Cut) -> list[Span]:
         """Spans of the passages of a text."""
         tokenize = partial(encoder.tokenize, role="document", truncate="END")
-        return await asyncio.to_thread(cut_passages, text.text, cut, tokenize)
+        return await in_thread(cut_passages, text.text, cut, tokenize)
 
     async def _embed_whole(
         self, encoder: Encoder, texts: Mapping[str, InputText], want: Want, *, bulk: bool
@@ -192,7 +192,7 @@ class DocumentEmbedder:
         """Embed documents of one passage."""
         inputs = list(texts.values())
         found = await self._texts.embed(encoder, inputs, "document", want, bulk=bulk)
-        made = await asyncio.to_thread(_passages, found, want)
+        made = await in_thread(_passages, found, want)
         by_id = {doc_id: _storable([each]) for doc_id, each in zip(texts, made, strict=True)}
         return DocumentEmbeddings(by_id, found.tokens, found.warnings)
 
@@ -207,7 +207,7 @@ class DocumentEmbedder:
             read = await self._texts.tokenize(encoder, parts, "document", limited=False)
             known = [each._replace(tokens=own) for each, own in zip(parts, read, strict=True)]
             found = await self._texts.embed(encoder, known, "document", want, bulk=bulk)
-            made += await asyncio.to_thread(_passages, found, want)
+            made += await in_thread(_passages, found, want)
             tokens += found.tokens
             unread += sum(len(each.text) * each.unread for each in read)
         share = unread / sum(last - first for first, last in spans)

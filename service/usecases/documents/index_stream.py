@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from semblance.service.errors import InvalidRequest, Problem
+from semblance.service.errors import PartsRefused, Problem
 from semblance.service.ports.documents import Document, Version
 from semblance.service.request_warnings import RequestWarning
 from semblance.service.usecases.documents.index import IndexDocuments, IndexingResult
@@ -105,7 +105,7 @@ class IndexStream:
             yield committed
 
     async def _store(self, name: str, batch: _Batch) -> CommittedBatch:
-        """Store a batch without refused documents, all of which an InvalidRequest names."""
+        """Store a batch without refused documents, all of which an error names."""
         accepted, refused = await self._checked(name, batch.documents)
         latest = _latest(accepted)
         replaced = len(accepted) - len(latest)
@@ -113,7 +113,7 @@ class IndexStream:
         while latest and indexed is None:
             try:
                 indexed = await self._index_documents(name, [line.document for line in latest], bulk=True)
-            except InvalidRequest as error:
+            except PartsRefused as error:
                 latest, more = _without_refused(latest, error)
                 refused += more
         return CommittedBatch(
@@ -132,7 +132,7 @@ class IndexStream:
             try:
                 await self._index_documents.check(name, [line.document for line in lines])
                 break
-            except InvalidRequest as error:
+            except PartsRefused as error:
                 lines, more = _without_refused(lines, error)
                 refused += more
         return lines, refused
@@ -169,7 +169,7 @@ def _latest(lines: Sequence[_DocumentLine]) -> list[_DocumentLine]:
 
 
 def _without_refused(
-    lines: Sequence[_DocumentLine], error: InvalidRequest
+    lines: Sequence[_DocumentLine], error: PartsRefused
 ) -> tuple[list[_DocumentLine], list[RefusedLine]]:
     """The lines that the error does not name, and those that it names."""
     problems = {_position(problem.pointer): problem for problem in error.problems}

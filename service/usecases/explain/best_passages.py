@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +21,7 @@ from semblance.service.ports.indexes import TermScore, VectorIndex
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.replication.retries import retry_on_conflict
 from semblance.service.request_warnings import RequestWarning
+from semblance.service.turns import in_thread
 from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.embed import InputText, TextEmbedder, unread_warning
 from semblance.service.usecases.search.ordering import bonus_of
@@ -120,7 +120,7 @@ class BestPassages:
         [vectors] = own.embeddings
         candidates = {doc_id: _candidates(doc_id, read, indexed, vectors) for doc_id in query.documents}
         embedded = await self._embed(query, encoder, read, [key for keys in candidates.values() for key in keys])
-        values = await asyncio.to_thread(_values, query.measure, vectors, embedded, indexed)
+        values = await in_thread(_values, query.measure, vectors, embedded, indexed)
         best = [max(keys, key=lambda key: values[key]) for keys in candidates.values()]
         return QueriedDocuments(
             encoder=encoder,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from semblance.models.tokenization.passages import Span
 from semblance.models.tokenization.terms import document_terms, query_terms
 from semblance.service.ports.documents import Version
 from semblance.service.request_warnings import RequestWarning
+from semblance.service.turns import in_thread
 from semblance.service.usecases.embed import InputText
 from semblance.service.usecases.explain.best_passages import BestPassage, BestPassages, DocumentQuery, QueriedDocuments
 from semblance.service.usecases.search.ordering import bonus_of, term_bonus
@@ -123,7 +123,7 @@ class ExplainDifference:
             explanations = [explainer.explain(found.query, each.tokens).by_word() for each in found.passages]
             return _difference(params, found, explanations)
 
-        return await asyncio.to_thread(compare)
+        return await in_thread(compare)
 
 
 def _difference(

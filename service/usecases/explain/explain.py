@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +14,7 @@ from semblance.models.tokenization.passages import Span
 from semblance.service.ports.calibration import Calibration, Calibrations
 from semblance.service.ports.embedding import ServedModels
 from semblance.service.request_warnings import RequestWarning
+from semblance.service.turns import in_thread
 from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings
 from semblance.service.usecases.explain.best_passages import BestPassages, DocumentQuery
 
@@ -108,7 +108,7 @@ class Explain:
             measure=params.measure,
             a=ReadText.of(tokens_of(pair.a), params.truncate),
             b=ReadText.of(tokens_of(pair.b), params.truncate),
-            explanation=await asyncio.to_thread(compute),
+            explanation=await in_thread(compute),
             warnings=pair.warnings,
             calibration=self._calibrations.get((pair.encoder.space, params.measure)),
             passage=pair.passage,

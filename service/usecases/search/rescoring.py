@@ -18,6 +18,8 @@ from semblance.models.text import TokenizedText
 from semblance.service.observability.stages import timed
 from semblance.service.ports.documents import Collection, CutDocuments, DocumentStore, PassageKey
 from semblance.service.replication.access import CollectionAccess
+from semblance.service.threads import until_left
+from semblance.service.turns import in_thread
 from semblance.service.usecases.embed import InputText, TextEmbedder
 from semblance.service.usecases.search.hits import SearchHit
 
@@ -91,13 +93,13 @@ class PassageScorer:
         """
 
         def of_all(embedded: Mapping[PassageKey, TokenEmbeddings]) -> dict[PassageKey, Item]:
-            return {passage: work(each) for passage, each in embedded.items()}
+            return {passage: work(each) for passage, each in until_left(embedded.items())}
 
         done: dict[PassageKey, Item] = {}
         if self._coded:
             done = await self.access.search(lambda store: of_all(self._stored_tokens(hits, store)))
         if missing := {hit.best: hit.text for hit in hits if hit.best not in done}:
-            done |= await asyncio.to_thread(of_all, await self.embed(missing, "tokens"))
+            done |= await in_thread(of_all, await self.embed(missing, "tokens"))
         return [done[hit.best] for hit in hits]
 
     @property
@@ -131,7 +133,7 @@ class PassageScorer:
         )
         embedded = await self._embed_stored(passages)
         with timed("rescore"):
-            return await asyncio.to_thread(self._score, query, list(embedded), list(embedded.values()))
+            return await in_thread(self._score, query, list(embedded), list(embedded.values()))
 
     async def _embed_stored(self, passages: Sequence[PassageKey]) -> dict[PassageKey, TokenEmbeddings]:
         read = await self.documents([each.document for each in passages])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -19,6 +18,8 @@ from semblance.service.observability.stages import timed
 from semblance.service.ports.calibration import Calibration
 from semblance.service.ports.documents import Collection, DocumentStore, PassageKey
 from semblance.service.ports.indexes import Hit, HybridHit, HybridPassage, HybridQuery, VectorIndex
+from semblance.service.threads import until_left
+from semblance.service.turns import in_thread
 from semblance.service.usecases.embed import TextEmbeddings
 from semblance.service.usecases.explain.best_passages import RESCORED_PASSAGES
 from semblance.service.usecases.explain.word_links import word_links
@@ -139,7 +140,7 @@ class SearchSession:
         passing = [[hit for hit in each if self._is_enough(hit.score)] for each in hits]
         ids = list({hit.document.id for each in passing for hit in each}) if choice.diversity else []
         vectors = await self.scorer.access.search(lambda _: self.index.vectors(ids)) if ids else {}
-        return await asyncio.to_thread(lambda: [choice.of(each, vectors, k) for each in passing])
+        return await in_thread(lambda: [choice.of(each, vectors, k) for each in passing])
 
     async def _facets(self, ranking: RankedHits) -> list[Facets]:
         """Count what passes filter and threshold, for each query."""
@@ -229,10 +230,10 @@ class SearchSession:
         embedded = await self.scorer.embed({key: hit.text for key, hit in zip(best, hits, strict=True)}, "tokens")
 
         def explain() -> list[SearchHit]:
-            links = [word_links(explainer, query, embedded[key], self.params.truncate) for key in best]
+            links = [word_links(explainer, query, embedded[key], self.params.truncate) for key in until_left(best)]
             return [hit.explained(why) for hit, why in zip(hits, links, strict=True)]
 
-        explained = await asyncio.to_thread(explain)
+        explained = await in_thread(explain)
         if self.params.mode == "lexical" or self.params.choice:
             return explained
         return sorted(explained, key=lambda hit: (-hit.combined, hit.document.id))

@@ -83,7 +83,7 @@ def test_reads_are_repeated_after_passing_faults(
     assert (len(server.arrivals), pauses) == (2, [0.5])
 
 
-@pytest.mark.parametrize("code", ["store_full", "store_failed", "store_damaged", "model_unavailable"])
+@pytest.mark.parametrize("code", ["store_full", "store_failed", "store_damaged", "model_failed", "model_unavailable"])
 def test_faults_that_stay_fail_at_once(connect: Connect, server: ScriptedServer, code: str) -> None:
     server.replies = [refusal(503, code, "1"), SCORES]
     with pytest.raises(Unavailable) as failed:

@@ -41,6 +41,55 @@ def test_without_the_setting_no_origin_may_call(http: httpx2.Client) -> None:
     assert not [name for name in answer.headers if name.startswith("access-control")]
 
 
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "https://evil.example"},
+        {"origin": "null"},
+        {"origin": ORIGIN},  # listed by the other service only
+        {"origin": "http://127.0.0.1:1"},  # another port
+        {"origin": "{own}.evil.example"},
+        {"origin": "ftp{own}"},
+        {"origin": "{own}", "sec-fetch-site": "cross-site"},
+        {"origin": "https://evil.example", "sec-fetch-site": "same-site"},
+        {"sec-fetch-site": "cross-site"},
+    ],
+    ids=str,
+)
+def test_pages_of_others_may_change_nothing(http: httpx2.Client, headers: dict[str, str]) -> None:
+    """Of each operation of a service without keys."""
+    headers = {name: value.replace("{own}", str(http.base_url).rstrip("/")) for name, value in headers.items()}
+    tried = 0
+    for path, operations in http.get("/openapi.json").json()["paths"].items():
+        for method in operations:
+            place = path.replace("{name}", "default").replace("{doc_id}", "shipping-001")
+            answer = http.request(method, place, headers=headers)
+            assert (answer.status_code == 403) == (method != "get"), (method, place)
+            tried += answer.status_code == 403
+    assert tried > 20
+    assert http.get("/collections/default/documents/shipping-001").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{}, {"origin": "{own}"}, {"origin": "{own}", "sec-fetch-site": "same-origin"}, {"sec-fetch-site": "none"}],
+    ids=str,
+)
+def test_other_pages_and_programs_may_write(http: httpx2.Client, headers: dict[str, str]) -> None:
+    headers = {name: value.replace("{own}", str(http.base_url).rstrip("/")) for name, value in headers.items()}
+    assert http.put("/collections/of-pages", headers=headers).status_code in (200, 201)
+    assert http.delete("/collections/of-pages", headers=headers).status_code == 204
+    untyped = http.post("/similarity", content=b'{"pairs": [{"a": "x", "b": "y"}]}', headers=headers)
+    assert untyped.status_code == (415 if headers else 200), "a page would need no permission to send it"
+
+
+def test_a_preflight_of_a_listed_origin_is_allowed_any_header(anyone: httpx2.Client) -> None:
+    asked = "authorization, x-stainless-lang, x-stainless-retry-count, x-fern-sdk-name"
+    headers = {"access-control-request-method": "POST", "access-control-request-headers": asked}
+    answer = anyone.options("/v1/embeddings", headers={"origin": ORIGIN, **headers})
+    assert (answer.status_code, answer.headers["access-control-allow-headers"]) == (200, asked)
+
+
 def test_every_answer_has_the_security_headers_once(anyone: httpx2.Client) -> None:
     preflight = {"origin": ORIGIN, "access-control-request-method": "POST"}
     pair = {"a": "A cat.", "b": "A dog."}

@@ -147,6 +147,17 @@ def test_an_offer_to_upgrade_is_ignored(url: str, size: int) -> None:
     assert answers.count(b'"scores":[') == 2
 
 
+@pytest.mark.parametrize("version", ["1.1", "1.0"])
+@pytest.mark.parametrize("connection", ["close, Upgrade, HTTP2-Settings", "Upgrade", "Upgrade, close"])
+def test_an_offer_to_upgrade_is_answered_before_the_connection_closes(url: str, version: str, connection: str) -> None:
+    headers = (AS_READER, f"connection: {connection}", "upgrade: h2c", "http2-settings: AAEAAEAAAAIAAAABAAMAAAB")
+    request = head("POST", "/similarity", *headers, length=len(PAIR)).replace(b"HTTP/1.1", f"HTTP/{version}".encode())
+    with open_connection(url) as opened:
+        opened.sendall(request + PAIR)
+        answer = read_answer(opened)
+    assert (answer.status, b'"scores":[' in answer.body) == (200, True)
+
+
 def answers_to_the_end(connection: socket.socket) -> bytes:
     """All answers, and that to a last request after which the connection is closed."""
     connection.sendall(head("GET", "/live", "connection: close"))

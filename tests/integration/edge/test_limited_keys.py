@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import signal
 from collections.abc import Callable, Iterator, Mapping
@@ -22,8 +23,9 @@ ENTRIES = {
     "faq": "read+write+admin:collections=faq+faq-*",
     "acme": "read+write:filter=tenant=acme",
     "zeta": "read+write:collections=faq:filter=tenant=zeta",
+    "omega": "read+write:filter=tenant=omega:id_prefix=omega-",
 }
-OPS, FAQ, ACME, ZETA = ENTRIES
+OPS, FAQ, ACME, ZETA, OMEGA = ENTRIES
 
 
 def entry(name: str) -> str:
@@ -33,7 +35,7 @@ def entry(name: str) -> str:
 @pytest.fixture(scope="module")
 def key_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("keys") / "keys"
-    file.write_text("".join(f"{entry(name)}\n" for name in (FAQ, ACME, ZETA)))
+    file.write_text("".join(f"{entry(name)}\n" for name in (FAQ, ACME, ZETA, OMEGA)))
     return file
 
 
@@ -70,6 +72,7 @@ DOCUMENTS = [
     {"id": "z", "text": "A cat runs.", "metadata": {"tenant": "zeta", "kind": "secret"}},
     {"id": "n", "text": "A cat eats.", "metadata": {}},
 ]
+SHARED_WITH = {"tenant": ["omega", "zeta"]}
 SEEN = {OPS: set("abszn"), FAQ: set("abszn"), ACME: set("abs"), ZETA: set("sz")}
 
 
@@ -144,7 +147,10 @@ def test_documents_are_stored_for_ones_own_tenant_only(send: Send) -> None:
         assert code_of(answer) == (403, "forbidden")
         lines = "\n".join(map(json.dumps, [fine, document])).encode()
         streamed = send(ACME, "POST", "/collections/faq/documents", lines, **NDJSON)
-        assert json.loads(streamed.text.splitlines()[-1])["error"] == "forbidden"
+        batch, end = map(json.loads, streamed.text.splitlines())
+        assert [(each["line"], each["code"]) for each in batch["errors"]] == [(2, "forbidden")]
+        assert end["done"] is True
+        assert send(OPS, "DELETE", "/collections/faq/documents/fine").status_code == 200
         assert stored(send) == before
 
 
@@ -164,10 +170,15 @@ def test_visible_documents_are_stored_changed_and_deleted(send: Send) -> None:
         assert send(ACME, "PATCH", address, change).json()["code"] == code
     assert send(ACME, "POST", "/collections/faq/delete", {"ids": ["z", "n", "no"]}).json()["deleted"] == 0
     assert stored(send) == before
-    for doc_id, status in (("c", 200), ("s", 200), ("z", 404), ("n", 404), ("c", 404)):
+    for doc_id, status in (("c", 200), ("s", 403), ("z", 404), ("n", 404), ("c", 404)):
         assert send(ACME, "DELETE", f"{address}/{doc_id}").status_code == status
-    assert send(ACME, "POST", "/collections/faq/delete", {"filter": {"not": {"kind": "pet"}}}).json()["deleted"] == 2
-    assert [each["id"] for each in stored(send)] == ["a", "n", "z"]
+    where = {"not": {"kind": "pet"}}
+    assert code_of(send(ACME, "POST", "/collections/faq/delete", {"filter": where})) == (403, "forbidden"), (
+        "s is shared"
+    )
+    alone = {"and": [where, {"not": {"tenant": "zeta"}}]}
+    assert send(ACME, "POST", "/collections/faq/delete", {"filter": alone}).json()["deleted"] == 2
+    assert [each["id"] for each in stored(send)] == ["a", "n", "s", "z"]
 
 
 def requests_of(name: str) -> Mapping[str, tuple[str, str, object]]:
@@ -257,18 +268,57 @@ def test_routes_without_a_collection_need_the_scope_only(send: Send) -> None:
         assert metrics.status_code == (200 if key == OPS else 403)
 
 
+def test_foreign_rows_of_an_upload_fail_alone_and_alike(send: Send) -> None:
+    rows = [
+        {"id": "omega-1", "text": "A cat.", "metadata": {"tenant": "omega"}},
+        {"id": "z", "text": "A cat.", "metadata": {"tenant": "omega"}},  # the id of a document of zeta
+        {"id": "free", "text": "A cat.", "metadata": {"tenant": "omega"}},  # no document has this id
+        {"id": "omega-2", "text": "A cat.", "metadata": SHARED_WITH},
+        {"id": "omega-3", "text": "A cat.", "metadata": {}},
+        {"id": "omega-4", "text": "A dog.", "metadata": {"tenant": "omega"}},
+    ]
+    at, ndjson = "/collections/faq/documents", {"content-type": "application/x-ndjson"}
+    answer = send(OMEGA, "POST", at, "\n".join(map(json.dumps, rows)).encode(), **ndjson)
+    batch, _ = map(json.loads, answer.text.splitlines())
+    assert (batch["upserted"], [each["line"] for each in batch["errors"]]) == (2, [2, 3, 4, 5])
+    assert len({(each["code"], each["detail"]) for each in batch["errors"]}) == 1, "they do not tell which ids exist"
+    refused = [send(OMEGA, "POST", at, {"documents": [each]}) for each in rows[1:5]]
+    assert {(each.status_code, each.json()["code"]) for each in refused} == {(403, "forbidden")}
+    assert len({each.json()["detail"] for each in refused}) == 1
+    assert {each["id"] for each in stored(send)} == {*"abszn", "omega-1", "omega-4"}
+    deletions = [send(OMEGA, "DELETE", f"{at}/{each}") for each in ("z", "free")]
+    assert [each.status_code for each in deletions] == [404, 404]
+
+
+def test_a_file_of_keys_that_hangs_stops_no_request(limited_service: Service, send: Send, key_file: Path) -> None:
+    before = key_file.read_text()
+    key_file.unlink()
+    os.mkfifo(key_file)  # reading it waits for a writer
+    try:
+        for _ in range(3):
+            limited_service.process.send_signal(signal.SIGHUP)
+            assert send(OPS, "GET", "/live").status_code == 200
+            assert status(send, ACME) == 200
+    finally:
+        with key_file.open("w") as pipe:
+            key_file.unlink()
+            key_file.write_text(before)
+            pipe.write(before)
+        hang_up(limited_service, "removed: none; changed: none")
+
+
 def test_a_hangup_reads_the_keys_again(limited_service: Service, send: Send, key_file: Path) -> None:
     before, new = key_file.read_text(), "new:read:" + hashlib.sha256(b"new").hexdigest()
     try:
         key_file.write_text(f"{entry(ZETA)}\n{new}\n")
-        hang_up(limited_service, "read the keys again; added: new; removed: acme, faq; changed: none")
+        hang_up(limited_service, "read the keys again; added: new; removed: acme, faq, omega; changed: none")
         assert [status(send, key) for key in (OPS, ZETA, "new", ACME, FAQ)] == [200] * 3 + [401] * 2
         key_file.write_text(f"{entry(ACME)}\nnonsense\n")
         hang_up(limited_service, "the keys are not changed: SEMBLANCE_API_KEYS_FILE: line 2")
         assert [status(send, key) for key in (ZETA, "new", ACME)] == [200, 200, 401]
     finally:
         key_file.write_text(before)
-        hang_up(limited_service, "added: acme, faq; removed: new")
+        hang_up(limited_service, "added: acme, faq, omega; removed: new")
     assert status(send, ACME) == 200
 
 

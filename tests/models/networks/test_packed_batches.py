@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from torch.nn.attention import varlen
 from transformers import BertConfig, BertModel
 
-from semblance.models.embeddings import Floats, unit_rows
+from semblance.models.embeddings import Floats, Precision, unit_rows
 from semblance.models.errors import DeviceLost, NotExportable
 from semblance.models.networks import device_errors, packed_attention, packed_batches
 from semblance.models.networks.cuda_graphs import MAX_TOKENS, BatchShape, DeviceOutput, shape_bucket
 from semblance.models.networks.packed_batches import PackedBatches, pool
-from semblance.models.runtime import Pooling, Precision
+from semblance.models.runtime import Pooling
 from semblance.models.text import Ints
 from tests.models.networks.random_networks import NETWORKS, SIZES, alone, ones, random_network, texts, with_real_spread
 from tests.support.devices import DEVICES

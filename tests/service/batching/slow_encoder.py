@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from semblance.models.embeddings import TokenEmbeddings, Want
+from semblance.models.embeddings import Precision, TokenEmbeddings, Want
 from semblance.models.errors import DeviceLost
 from semblance.models.text import Role, TokenizedText, Truncate
 from semblance.service.batching.policy import Limits
@@ -29,6 +29,7 @@ class SlowEncoder:
     """Encodes each text as one token with its number as vector; each batch needs a permit."""
 
     name, dim, max_tokens, space, build = "slow", 1, 8, "s", "b"
+    precision: Precision = "float32"
 
     def __init__(self, room: int = 1000) -> None:
         self.room = room

@@ -49,7 +49,7 @@ async def busy(tokenizer: TokenizerThread, encoder: BlockingTokenizer) -> asynci
 
 
 def waiting_tasks(tokenizer: TokenizerThread) -> int:
-    return sum(map(len, tokenizer._waiting.values()))
+    return sum(tokenizer._waiting.counts.values())
 
 
 async def test_callers_get_their_tokens_in_order_without_blocking_the_loop() -> None:
@@ -77,7 +77,7 @@ async def test_callers_take_turns() -> None:
     flood = [asyncio.create_task(of_caller("flood", f"{long} {n}")) for n in range(5)]
     await eventually(lambda: waiting_tasks(tokenizer) == 5)
     small = asyncio.create_task(of_caller("small", "1"))
-    await eventually(lambda: len(tokenizer._waiting) == 2)
+    await eventually(lambda: len(tokenizer._waiting.counts) == 2)
     encoder.permits.release(10)
     await asyncio.gather(first, small, *flood)
     assert encoder.seen.index("1") == 2, "after the text that ran, and one that waited"

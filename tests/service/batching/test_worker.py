@@ -11,7 +11,7 @@ import pytest
 
 from semblance.models.embeddings import TokenEmbeddings, Want
 from semblance.models.encoders.transformer import Transformer
-from semblance.models.errors import BadTexts
+from semblance.models.errors import BadTexts, ModelFailed
 from semblance.models.text import TokenizedText
 from semblance.service.batching.policy import Limits
 from semblance.service.batching.turns import LEAST_TOKENS
@@ -39,8 +39,8 @@ def worker() -> Iterator[Worker]:
     worker.stop()
 
 
-@pytest.mark.parametrize(("text", "error"), [("bad", "a bad text"), ("panic", "a library panicked")])
-async def test_a_failing_text_fails_only_its_callers(worker: Worker, text: str, error: str) -> None:
+@pytest.mark.parametrize("text", ["bad", "panic", "nan", "inf"])
+async def test_a_failing_text_fails_only_its_callers(worker: Worker, text: str) -> None:
     slow = SlowEncoder()
     first = await busy(worker, slow)
     calls = [["1", "2"], [text], ["3"], ["4", text], ["5"]]
@@ -51,7 +51,11 @@ async def test_a_failing_text_fails_only_its_callers(worker: Worker, text: str, 
     answers = await asyncio.gather(*tasks, return_exceptions=True)
     assert max(map(len, slow.batches)) > 1, "they shared a batch"
     assert [answers[0], answers[2], answers[4]] == [[1.0, 2.0], [3.0], [5.0]]
-    assert [str(answers[1]), str(answers[3])] == [error] * 2
+    failed = [each.problems for each in answers if isinstance(each, ModelFailed)]
+    assert [[(each.index, each.code) for each in own] for own in failed] == [
+        [(0, "model_failed")],
+        [(1, "model_failed")],
+    ]
     assert len(slow.thread) == 1, "one thread owns the model"
 
 
@@ -212,8 +216,9 @@ async def test_missing_results_fail_the_callers_and_the_thread_continues(worker:
     short, slow = Short(), SlowEncoder()
     short.permits.release(1000)
     slow.permits.release(1000)
-    with pytest.raises(ValueError, match="returned 0 embeddings for 1 texts"):
+    with pytest.raises(ModelFailed) as failed:
         await numbers(worker, short, ["1", "2"])
+    assert [each.index for each in failed.value.problems] == [0, 1]
     assert await numbers(worker, slow, ["3"]) == [3.0]
 
 

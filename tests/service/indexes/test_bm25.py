@@ -15,7 +15,8 @@ from semblance.models.embeddings import Doubles
 from semblance.models.tokenization.terms import query_terms
 from semblance.service.indexes import bm25
 from semblance.service.indexes.bm25 import Bm25, TextTerms
-from semblance.service.indexes.columns.array_file import map_arrays, write_arrays
+from semblance.service.indexes.columns.array_file import write_arrays
+from tests.support.array_files import map_arrays
 from tests.support.plain_bm25 import bm25_scores
 
 WORDS = st.sampled_from(["the", "the", "the", "a", "lamp", "E-4711", "e 4711", "E4711", "荷物", "荷", "naïve", "zebra"])

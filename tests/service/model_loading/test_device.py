@@ -11,11 +11,12 @@ import pytest
 from pydantic import ValidationError
 
 from semblance.models import catalogue
+from semblance.models.embeddings import Precision
 from semblance.models.encoders.transformer import Transformer
 from semblance.models.errors import BuildDisagrees, NotExportable
 from semblance.models.model_files.source import ModelFiles
 from semblance.models.protocols import Encoder
-from semblance.models.runtime import RUNTIMES, Compute, Precision
+from semblance.models.runtime import RUNTIMES, Compute
 from semblance.models.runtimes.openvino import OpenVino
 from semblance.models.runtimes.torch import Torch
 from semblance.service.model_loading.device import load_encoder, load_source

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Set
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,13 +17,14 @@ from hypothesis import strategies as st
 from semblance.service.callers import UNLIMITED, Permission, current_permission, set_caller
 from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
-from semblance.service.errors import Forbidden, UnknownCollection, UnknownDocument
+from semblance.service.errors import Forbidden, ForbiddenDocuments, UnknownCollection, UnknownDocument
 from semblance.service.filters import Filter, OneOf, matches, parse_filter
 from semblance.service.ports.documents import Document, DocumentStore, PassageKey, VectorChange, Write
 from semblance.service.ports.indexes import DocumentSelection, Order, VectorIndex
 from semblance.service.replication import limited_views
 from semblance.service.replication.limited_views import LimitedIndex, LimitedStore
 from semblance.service.usecases.collections import NewCollection
+from semblance.service.usecases.documents.delete import DeletedDocuments
 from semblance.service.usecases.documents.document_map import MapParams
 from semblance.service.usecases.documents.duplicates import DuplicateParams
 from semblance.service.usecases.documents.index_stream import IndexStream, StreamLine
@@ -199,39 +200,53 @@ def test_writes_change_visible_documents_only(documents: Stored, steps: list[tup
     asyncio.run(use())
 
 
+def exclusive(documents: Stored) -> Stored:
+    """Documents that no other tenant sees."""
+    return {key: each for key, each in documents.items() if each[1].get("tenant") == "acme"}
+
+
+async def deleted(deletion: Awaitable[DeletedDocuments], gone: Set[str], before: Stored) -> Stored:
+    """The documents after a deletion by acme of some that it sees."""
+    if not gone <= exclusive(before).keys():
+        with pytest.raises(Forbidden):
+            await deletion
+        return before
+    assert (await deletion).deleted == len(gone)
+    return {key: each for key, each in before.items() if key not in gone}
+
+
 async def attempted(service: Service, kind: str, argument: Any, before: Stored) -> Stored:
-    """The documents after a write by acme, which is refused if it touches others."""
-    mine = own(before)
+    """The documents after a write by acme, which is refused if it touches others, or what others see."""
+    visible, mine = own(before), exclusive(before)
     match kind:
         case "delete" if argument in mine:
             await service.index.delete("faq", argument)
             return {key: each for key, each in before.items() if key != argument}
         case "delete":
-            with pytest.raises(UnknownDocument):
+            with pytest.raises(Forbidden if argument in visible else UnknownDocument):
                 await service.index.delete("faq", argument)
-        case "delete ids" | "delete matching":
-            if kind == "delete ids":
-                gone, made = mine.keys() & set(argument), await service.delete.by_ids("faq", argument)
-            else:
-                where = parse_filter(argument)
-                gone = {key for key, (_, metadata) in mine.items() if matches(where, metadata)}
-                made = await service.delete.by_filter("faq", where, None)
-            assert made.deleted == len(gone)
-            return {key: each for key, each in before.items() if key not in gone}
+        case "delete ids":
+            gone, deletion = visible.keys() & set(argument), service.delete.by_ids("faq", argument)
+            return await deleted(deletion, gone, before)
+        case "delete matching":
+            where = parse_filter(argument)
+            gone = {key for key, (_, metadata) in visible.items() if matches(where, metadata)}
+            return await deleted(service.delete.by_filter("faq", where, None), gone, before)
         case "change":
             doc_id, values = argument
-            changed = {doc_id: (mine[doc_id][0], {**mine[doc_id][1], **values})} if doc_id in mine else {}
+            changed = {doc_id: (visible[doc_id][0], {**visible[doc_id][1], **values})} if doc_id in visible else {}
             change = MetadataChange(doc_id, values, [])
-            if changed and own(changed):
+            if doc_id in mine and exclusive(changed):
                 await service.change("faq", [change])
                 return {**before, **changed}
-            with pytest.raises(Forbidden if changed else UnknownDocument):
+            with pytest.raises(ForbiddenDocuments if changed else UnknownDocument):
                 await service.change("faq", [change])
-        case _ if own(argument) == argument and argument.keys() & before.keys() <= mine.keys():
-            await write(service, kind, argument)
-            return {**before, **argument}
         case _:
-            with pytest.raises(Forbidden):
+            allowed = {key: each for key, each in exclusive(argument).items() if key in mine or key not in before}
+            if kind == "stream" or allowed == argument:
+                await write(service, kind, argument)
+                return {**before, **allowed}
+            with pytest.raises(ForbiddenDocuments):
                 await write(service, kind, argument)
     return before
 
@@ -261,7 +276,7 @@ async def test_no_race_replaces_or_deletes_documents_of_others(whole: Service, t
         whole.store.upsert(whole.store.collection("faq"), [taken])
 
     whole.local.interruption = hand_over
-    with permission(ACME), pytest.raises(Forbidden, match="may not replace have these ids: 'a'"):
+    with permission(ACME), pytest.raises(ForbiddenDocuments, match=r"^/documents/0: .* not in use by others$"):
         await whole.index("faq", [Document("a", "cat", {"tenant": "acme", "size": 1})])
     assert await whole.stored() == {"a": (text, {"tenant": "zeta"})}
 

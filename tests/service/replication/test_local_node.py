@@ -142,7 +142,7 @@ async def test_an_index_of_dead_rows_is_rebuilt_during_traffic(
     assert (await local.current("c", None))[1] is old, "the old index serves during the rebuild"
     assert await nearest(local, 2001) == "e"
     pause.resume.set()
-    await eventually(lambda: local._indexes["c"].index is not old)
+    await eventually(lambda: (held := local._indexes.get("c")) is not None and held.index is not old)
     new = (await local.current("c", None))[1]
     assert (new.rows, len(new)) == (5, 5), "the new one has the writes of the rebuild"
     assert new.version == store.collection("c").version

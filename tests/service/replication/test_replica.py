@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import random
+import shutil
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -38,11 +39,12 @@ from semblance.service.ports.documents import (
     Version,
     Write,
 )
+from semblance.service.replication import recovering_replica
 from semblance.service.replication.local_node import LocalNode
 from semblance.service.replication.primary import Notices, Primary, Timeouts
 from semblance.service.replication.recovering_replica import RecoveringReplica
 from semblance.service.replication.replica import RETRY_S, Replica
-from tests.support.damaged_pages import overwrite_leaf_pages
+from tests.support.damaged_pages import count_pages, overwrite_leaf_pages, overwrite_page
 from tests.support.fake_clock import FakeClock
 from tests.support.servers.postgres_server import PostgresServer
 from tests.support.vectors import one_passage, unit_vector
@@ -531,6 +533,23 @@ async def test_a_copy_damaged_while_closed_is_made_again(database: PostgresServe
     async with recovering(database.url, tmp_path) as replica:
         assert await eventually_texts(replica) == TEXTS
         assert replica.complete
+
+
+async def test_every_start_heals_a_damaged_page(
+    database: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recovering_replica, "RETRY_S", 0.01)
+    async with filled_recovering(database.url, tmp_path / "sound"):
+        pass
+    rng = random.Random(0)
+    for number in range(1, count_pages(tmp_path / "sound" / "copy.sqlite") + 1):
+        home = Path(shutil.copytree(tmp_path / "sound", tmp_path / str(number)))
+        overwrite_page(home / "copy.sqlite", number, rng)
+        async with recovering(database.url, home) as replica:
+            with suppress(NotReady):  # a page that only this reads
+                await replica.read(lambda store: store.damaged_rows("c"))
+            assert await eventually_texts(replica) == TEXTS, number
+            assert await replica.read(lambda store: store.damaged_rows("c")) == [], number
 
 
 async def test_damage_found_by_a_read_makes_the_replica_unready(database: PostgresServer, tmp_path: Path) -> None:

@@ -68,6 +68,9 @@ def test_every_entry_is_read_back(permission: Permission) -> None:
         (["filter=a=%zz"], "or a '%' without"),
         (["filter=a=%ff"], "condition 1 of the filter is not UTF-8"),
         (["filter=a=b", "filter=c=d"], "filter occurs twice"),
+        (["id_prefix="], "id_prefix is empty"),
+        (["id_prefix=a+b"], "write it as %2B"),
+        (["id_prefix=a*"], "the id_prefix has a '\\*'"),
         (["Filter=a=b"], "neither collections nor filter"),
         ([""], "neither collections nor filter"),
         ([OTHER], "neither collections nor filter"),
@@ -101,6 +104,18 @@ def test_all_conditions_must_hold_and_list_entries_count() -> None:
     assert sees({"tenant": ["0", "1"], "team": "hr"})
     for metadata in ({}, {"tenant": "1"}, {"tenant": 1, "team": "hr"}, {"tenant": "1", "team": {"hr": "hr"}}):
         assert not sees(metadata)
+
+
+def test_own_documents_have_the_exact_value_and_the_prefix() -> None:
+    owns = limits("filter=tenant=1+team=hr", "id_prefix=a%2B").owns
+    metadata = {"tenant": "1", "team": "hr"}
+    assert owns("a+1", {**metadata, "more": [1]})
+    assert not owns("a-1", metadata)
+    for other in ({"tenant": ["1"]}, {"tenant": ["1", "2"]}, {"tenant": 1}, {"team": None}):
+        assert not owns("a+1", {**metadata, **other})
+    assert not owns("a+1", {"tenant": "1"})
+    with pytest.raises(BadKeys, match="a filter or a prefix of ids cannot have the scope admin"):
+        read_keys(f"a:admin:id_prefix=x:{DIGEST}")
 
 
 def test_metrics_need_a_key_without_limits_unless_open() -> None:

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file
 
 from semblance.service.indexes.columns import string_numbers
-from semblance.service.indexes.columns.array_file import Array, Pieces, in_one, map_arrays, write_arrays
+from semblance.service.indexes.columns.array_file import Array, Pieces, in_one, write_arrays
 from semblance.service.indexes.columns.byte_strings import ByteStrings
 from semblance.service.indexes.columns.string_numbers import StringNumbers, digest
 from semblance.service.indexes.columns.term_rows import TermRows
+from tests.support.array_files import map_arrays
 
 DTYPES = {"U8": np.uint8, "U32": np.uint32, "I64": np.int64, "U64": np.uint64}
 ARRAYS = st.dictionaries(
@@ -44,11 +45,15 @@ def test_mapped_arrays_are_those_that_safetensors_reads(
         assert mapped[name].tolist() == read[name].tolist() == [number for part in parts for number in part]
 
 
-def test_mapped_arrays_cannot_be_changed_and_outlive_their_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("end", ["cut", "overwritten", "removed"])
+def test_mapped_arrays_cannot_be_changed_and_outlive_their_file(tmp_path: Path, end: str) -> None:
     file = tmp_path / "file"
     write_arrays(file, {"a": in_one(np.arange(5))})
     mapped = map_arrays(file)["a"]
-    file.unlink()
+    if end == "removed":
+        file.unlink()
+    else:
+        file.write_bytes(b"" if end == "cut" else bytes(file.stat().st_size))
     assert mapped.tolist() == [0, 1, 2, 3, 4]
     with pytest.raises(ValueError, match="read-only"):
         mapped[0] = 1
