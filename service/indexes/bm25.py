@@ -133,7 +133,10 @@ class Bm25:
         return {each.text: each.idf for each in self._query(terms)}
 
     def best(self, terms: Sequence[str], k: int, allowed: Rows | None) -> list[tuple[int, float]]:
-        """Find the k best of the `allowed` rows (None: all) that have a term; ties by row."""
+        """Find the k best of the `allowed` rows (None: all) that have a term.
+
+        Best first, and equals by row, with all that tie with the last. The score of a row does not depend on k.
+        """
         query = [each for each in self._query(terms) if len(each.rows)]
         if allowed is not None and len(allowed) <= FEW_SHARE * len(self):
             scores = self._scores(query, allowed)
@@ -148,7 +151,7 @@ class Bm25:
                 reached = _kth(scores if permitted is None else scores[permitted], k)
                 if rest < reached:
                     rows = np.flatnonzero(scores + rest >= reached)
-                    return _highest(rows, scores[rows] + self._scores(query[done:], rows), k, permitted)
+                    return _highest(rows, self._scores(query, rows), k, permitted)
             scores[term.rows] += self._part(term, term.counts, term.rows)
         rows = np.flatnonzero(scores)
         return _highest(rows, scores[rows], k, permitted)
@@ -226,13 +229,13 @@ class Bm25:
 def _highest(
     rows: Rows, scores: Doubles, k: int, permitted: NDArray[np.bool_] | None = None
 ) -> list[tuple[int, float]]:
-    """The k rows of highest score, of the permitted ones."""
+    """The k rows of highest score, of the permitted ones, and all that tie with the last."""
     if permitted is not None:
         rows, scores = rows[permitted[rows]], scores[permitted[rows]]
     if len(rows) > k:
         enough = scores >= np.partition(scores, -k)[-k]
         rows, scores = rows[enough], scores[enough]
-    order = np.lexsort((rows, -scores))[:k]
+    order = np.lexsort((rows, -scores))
     return list(zip(rows[order].tolist(), scores[order].tolist(), strict=True))
 
 

@@ -44,7 +44,8 @@ SPARE_ROWS = 1000  # dead rows that are always tolerated, in addition to as many
 CHANGES_PER_LOCK = 256  # changes applied at a time: searches run in between
 CHARS_PER_LOCK = 1 << 18  # of their texts: adding the terms of these takes 40 ms
 MATCHED_DOCUMENTS = 10  # best ones by terms, of which one must have enough of the query
-HITS_PER_LOCK = 1000  # searched at a time, or a single query: changes are applied in between
+QUERIES_PER_LOCK = 64  # queries searched at a time: changes are applied in between
+HITS_PER_LOCK = 1000  # of them; a single query may have more
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,7 @@ class CollectionIndex:
         """
         version = self._version
         hits: list[list[Hit]] = []
-        at_a_time = max(1, HITS_PER_LOCK // k)
+        at_a_time = max(1, min(QUERIES_PER_LOCK, HITS_PER_LOCK // k))
         for start in until_left(range(0, len(queries), at_a_time)):
             with self._reading():
                 hits += self._search(queries[start : start + at_a_time], k, where, passages)

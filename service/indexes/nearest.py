@@ -13,12 +13,11 @@ from semblance.models.embeddings import Floats
 from semblance.service.indexes.faiss_rows import use_threads
 from semblance.service.indexes.passage_rows import MORE_ROWS, PassageRows
 from semblance.service.indexes.postings import row_numbers
-from semblance.service.ports.indexes import Hit, PassageHit, VectorReader, VectorRows
+from semblance.service.ports.indexes import ROUNDING, Hit, PassageHit, VectorReader, VectorRows
 
 # scanning these takes 6 ms of one core (384 dimensions); a graph of 100,000 rows takes as long at a filter of a tenth
 SCANNED_ROWS = 10_000
 SCAN_CHUNK = 4096  # rows in memory at a time: 6 MB at 384 dimensions
-ROUNDING = 1e-6  # more than the error of products in float32
 
 _Scored: TypeAlias = list[tuple[int, float]]  # rows with their scores
 

@@ -193,15 +193,15 @@ class PassageRows:
         self._changed.pop(rows[0], None)
 
     def best_by_terms(self, terms: Sequence[str], k: int, where: Filter | None) -> dict[str, list[int]]:
-        """The k best matching documents by BM25, best first, with the rows that were found of each."""
+        """The k best matching documents by BM25, equals by id, with the rows found of each."""
         allowed = None if where is None else row_numbers(self.allowed(where))
         found: dict[str, list[int]] = {}
         count = k
         while True:
             rows = self._terms.best(terms, count, allowed)
             found.clear()
-            for row, _ in rows:
-                found.setdefault(self.document(row), []).append(row)
+            for _, doc_id, row in sorted((-score, self.document(row), row) for row, score in rows):
+                found.setdefault(doc_id, []).append(row)
             if len(found) >= k or len(rows) < count:
                 return dict(islice(found.items(), k))
             count *= MORE_ROWS

@@ -20,6 +20,7 @@ ENGINES = "semblance.service.indexes.engines"  # catalogue family of the VectorR
 # reads (p, d) vectors of the passages from the store by document id; missing documents are left out
 VectorReader: TypeAlias = Callable[[Sequence[str]], Mapping[str, Floats]]
 
+ROUNDING = 1e-6  # of scores: more than the error of products in float32
 AUTO = "auto"  # setting of a collection whose engine is chosen by its number of documents
 
 

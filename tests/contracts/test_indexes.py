@@ -540,3 +540,29 @@ def test_searches_concurrent_with_changes_find_unchanged_documents(
         pool.submit(change).result()
         assert all(searcher.result() > 0 for searcher in searchers)
     assert len(index) == 20 + 200
+
+
+PARCELS = ["lost parcel"] * 3 + ["parcel parcel river"] * 120 + ["a lost parcel at the river"] * 2
+
+
+@pytest.mark.parametrize("mode", ["vector", "terms"])
+def test_equals_are_cut_by_their_ids_for_any_k(index: CollectionIndex, mode: str) -> None:
+    rng = np.random.default_rng(7)
+    directions = {text: unit_rows(rng.normal(size=(1, DIM))).astype(np.float32) for text in PARCELS}
+    changes = [
+        VectorChange(f"{rng.integers(10**6):06}-{i}", 1, directions[text], {}, [text]) for i, text in enumerate(PARCELS)
+    ]
+    index.apply(changes)
+    query = HybridQuery(directions["lost parcel"][0], ["lost", "parcel"], terms_only=True)
+
+    def found(k: int) -> list[tuple[float, str]]:
+        if mode == "vector":
+            return [(-hit.score, hit.id) for hit in index.search(query.vector[None], k, None)[1][0]]
+        hits = index.search_hybrid(query, k, None, 1).hits
+        return [(-sum(term.score for term in hit.passages[0].terms or ()), hit.id) for hit in hits]
+
+    everything = found(len(PARCELS))
+    assert len(everything) == len(PARCELS)
+    assert everything == sorted(everything)
+    for k in (1, 3, 4, 15, 50, 124):
+        assert found(k) == everything[:k], k

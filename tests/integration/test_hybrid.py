@@ -121,3 +121,17 @@ def test_explained_hits_keep_their_terms(api: Api) -> None:
         assert hit["lexical"]["combined"] == pytest.approx(hit["score"] + hit["lexical"]["bonus"], abs=1e-12)
     values = [hit["lexical"]["combined"] for hit in hits]
     assert values == sorted(values, reverse=True)
+
+
+@pytest.mark.parametrize("mode", ["vector", "lexical", "hybrid", "auto"])
+def test_equals_are_in_one_order_for_any_k(api: Api, mode: str) -> None:
+    api.collection("parcels")
+    texts = ["lost parcel"] * 3 + ["parcel parcel river"] * 12
+    api.store("parcels", *({"id": f"{i * 7 % 15:02}", "text": text} for i, text in enumerate(texts)))
+    for measure in ("cosine", "rcmd"):
+        found = [
+            [hit["id"] for hit in api.hits("lost parcel", collection="parcels", mode=mode, measure=measure, k=k)]
+            for k in (15, 4, 3, 1)
+        ]
+        assert all(each == found[0][: len(each)] for each in found)
+        assert found[0] == ["00", "07", "14", *(f"{i:02}" for i in range(15) if i % 7)]

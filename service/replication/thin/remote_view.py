@@ -13,6 +13,7 @@ from semblance.service.errors import CollectionReplaced, IndexUnavailable, NotWi
 from semblance.service.filters import Filter, matches
 from semblance.service.ports.documents import Collection, DocumentStore, PassageKey, VectorChange, Version
 from semblance.service.ports.indexes import (
+    ROUNDING,
     Comparison,
     Counted,
     DocumentSelection,
@@ -154,14 +155,14 @@ class RemoteView:
             states |= self._states(list({each.id for own in found for each in own if each.id not in states}))
             for i, own in zip(short, found, strict=True):
                 ids = {each.id for each in own if self._is_current(each, states, where)}
-                hits[i] = _best(queries[i], [states[doc_id] for doc_id in ids], k, passages)
+                hits[i] = _ordered(queries[i], [states[doc_id] for doc_id in ids], passages)
             # fewer candidates than the limit are all that the server has
-            short = [i for i, own in zip(short, found, strict=True) if len(hits[i]) < k and len(own) == limit]
+            short = [i for i, own in zip(short, found, strict=True) if _may_miss(hits[i], k) and len(own) == limit]
             if not short or limit == MOST_CANDIDATES:
                 break
             limit *= MORE
-        self._short = self._short or bool(short)
-        return hits
+        self._short = self._short or any(len(hits[i]) < k for i in short)
+        return [each[:k] for each in hits]
 
     def _candidates(self, queries: Floats, limit: int, where: Filter | None) -> list[list[RemoteCandidate]]:
         try:
@@ -186,10 +187,15 @@ class RemoteView:
         return states
 
 
-def _best(query: Floats, documents: Sequence[VectorChange], k: int, passages: int) -> list[Hit]:
-    """The k documents most similar to a query, each with its best passages."""
+def _ordered(query: Floats, documents: Sequence[VectorChange], passages: int) -> list[Hit]:
+    """Documents by their similarity to a query, equals by id, each with its best passages."""
     hits = [_hit(query, each, passages) for each in documents]
-    return sorted(hits, key=lambda hit: (-hit.score, hit.id))[:k]
+    return sorted(hits, key=lambda hit: (-hit.score, hit.id))
+
+
+def _may_miss(hits: Sequence[Hit], k: int) -> bool:
+    """Whether there are fewer than k, or all that follow the k-th tie with it, as others may."""
+    return len(hits) < k or hits[-1].score >= hits[k - 1].score - ROUNDING
 
 
 def _hit(query: Floats, document: VectorChange, passages: int) -> Hit:

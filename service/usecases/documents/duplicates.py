@@ -14,14 +14,13 @@ from semblance.models.protocols import Encoder, Explainable, Similarity
 from semblance.service.errors import CollectionReplaced, WriteConflict
 from semblance.service.filters import Filter
 from semblance.service.ports.documents import CutDocuments, PassageKey, Version
-from semblance.service.ports.indexes import DocumentSelection, VectorIndex
+from semblance.service.ports.indexes import ROUNDING, DocumentSelection, VectorIndex
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.request_warnings import RequestWarning
 from semblance.service.turns import in_thread
 from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.documents.clusters import Clusters, Member, Neighbor
 from semblance.service.usecases.documents.neighbors import (
-    ROUNDING,
     document_score,
     nearest_documents,
 )

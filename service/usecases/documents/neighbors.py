@@ -12,8 +12,6 @@ from semblance.service.ports.indexes import VectorIndex
 from semblance.service.threads import until_left
 from semblance.service.usecases.documents.clusters import Neighbor
 
-ROUNDING = 1e-6  # of a score, so that equal texts pass a threshold of 1
-
 
 def document_score(scores: Floats) -> float:
     """Score of two documents from the (p, q) scores of their passages.

@@ -55,9 +55,10 @@ def test_the_best_rows_are_those_of_the_formula(
         index = filled(texts, sorted(removed))
         alive = None if allowed is None else np.array([row for row in allowed if row not in removed], np.int64)
         found = index.best(query_terms(query), k, alive)
-    assert [score for _, score in found] == pytest.approx(
-        sorted((each[1] for each in permitted), reverse=True)[:k], abs=1e-9
-    )
+    best = sorted((each[1] for each in permitted), reverse=True)
+    assert [score for _, score in found] == pytest.approx(best[: len(found)], abs=1e-9)
+    assert len(found) >= min(k, len(best))
+    assert {score for _, score in found[k - 1 :]} <= {score for _, score in found[k - 1 : k]}, "beyond k, only ties"
     for row, score in found:
         assert score == pytest.approx(expected[row], abs=1e-9)
     assert len({row for row, _ in found}) == len(found)
@@ -82,7 +83,7 @@ def test_common_terms_are_looked_up_in_few_rows(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(index, "_scores", counted)
     assert index.best(query_terms(f"the lamp and the {RARE}"), 1, None)[0][0] == 7
     assert looked_up == [1]
-    assert len(index.best(query_terms("the lamp"), 10, None)) == 10
+    assert len(index.best(query_terms("the lamp"), 10, None)) >= 10
     assert looked_up == [1]
 
 
