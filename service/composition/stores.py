@@ -14,6 +14,7 @@ from sqlalchemy import Engine
 
 from semblance.models.errors import MissingExtra
 from semblance.service.documents.database import DatabaseHealth
+from semblance.service.documents.databases.disk_reserve import DiskReserve
 from semblance.service.documents.databases.sqlite import has_tables, sqlite_engine
 from semblance.service.documents.lock import lock_home
 from semblance.service.documents.sql import SqlDocumentStore
@@ -64,7 +65,8 @@ def open_stores(settings: Settings, on_lost: Callable[[], None]) -> AbstractAsyn
 async def _embedded(settings: Settings, indexes: IndexFolder) -> AsyncIterator[Stores]:
     if not (indexes.empty or has_tables(settings.database_file)):
         raise StoreMissing(_without_documents(settings))
-    store = SqlDocumentStore(sqlite_engine(settings.database_file))
+    file = settings.database_file
+    store = SqlDocumentStore(sqlite_engine(file), reserve=DiskReserve(file.with_name("reserve")))
     local = LocalNode(store, indexes)
     try:
         with _naming_file(settings):

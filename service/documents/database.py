@@ -13,7 +13,9 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, InternalError, Operationa
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from semblance.service import threads
+from semblance.service.documents.databases.disk_reserve import DiskReserve
 from semblance.service.documents.databases.failures import failure_of_file, failure_of_server, is_unreachable
+from semblance.service.documents.databases.sqlite import merge_log_in_use
 from semblance.service.documents.migrations import migrate
 from semblance.service.errors import StoreDamaged, StoreFailed, StoreFull, StoreUnavailable
 
@@ -81,6 +83,7 @@ class Database:
         engine: of the database.
         health: records whether a database server answers.
         on_damage: called when a part of a SQLite file turns out to be damaged, in any thread.
+        reserve: space for deletions while the disk of a SQLite file is full.
 
     Attributes:
         writable: whether the last transaction that changed documents met no failure of the disk.
@@ -92,7 +95,11 @@ class Database:
     """
 
     def __init__(
-        self, engine: Engine, health: DatabaseHealth | None = None, on_damage: Callable[[], None] = lambda: None
+        self,
+        engine: Engine,
+        health: DatabaseHealth | None = None,
+        on_damage: Callable[[], None] = lambda: None,
+        reserve: DiskReserve | None = None,
     ) -> None:
         self.engine = engine
         self.is_server = engine.dialect.name != "sqlite"
@@ -102,6 +109,7 @@ class Database:
         self._migration_lock = threading.Lock()
         self._migrated = False
         self._on_damage = on_damage
+        self._reserve = reserve
         self.writable = True
 
     @contextmanager
@@ -125,11 +133,36 @@ class Database:
             if threads.expired():
                 raise StoreUnavailable("the database was too slow, and nothing was stored: try again")
 
+    @contextmanager
+    def deleting(self, name: str, *, long: bool = False) -> Iterator[Connection]:
+        """As `writing`, also while the disk has no space but what is kept for deletions."""
+        if self._reserve is None or (self.writable and not self._reserve.is_needed):
+            with self.writing(name, long=long) as connection:
+                yield connection
+            return
+        with self._reserve.given():
+            merge_log_in_use(self.engine)
+            with self.writing(name, long=long) as connection:
+                yield connection
+
     def notify(self, connection: Connection, names: Iterable[str]) -> None:
         """Notify listeners of more collections that the transaction changes."""
         if self.is_server:
             for name in names:
                 connection.execute(select(func.pg_notify(CHANNEL, name)))
+
+    def integrity_errors(self) -> list[str]:
+        """What is wrong with the file; nothing where a server checks its own files."""
+        if self.is_server:
+            return []
+        try:
+            with self.reading() as connection:
+                messages = [str(row[0]) for row in connection.exec_driver_sql("PRAGMA integrity_check")]
+                orphans = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
+        except (StoreDamaged, StoreFailed) as error:  # too damaged for the check
+            return [str(error)]
+        errors = [f"the database is damaged: {message}" for message in messages if message != "ok"]
+        return errors + [f"a row of table {row[0]} refers to a missing row" for row in orphans]
 
     @contextmanager
     def _watched_write(self) -> Iterator[None]:

@@ -11,6 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from semblance.models.embeddings import Floats
 from semblance.service.documents import changes, copies, history, reembeddings, row_digests
 from semblance.service.documents.database import Database, DatabaseHealth
+from semblance.service.documents.databases.disk_reserve import DiskReserve
 from semblance.service.documents.rows import (
     collection_size,
     new_epoch,
@@ -33,7 +34,7 @@ from semblance.service.documents.writes import (
     require_unchanged,
     update_metadata,
 )
-from semblance.service.errors import CollectionDiffers, CollectionReplaced, StoreDamaged, StoreFailed, UnknownCollection
+from semblance.service.errors import CollectionDiffers, CollectionReplaced, UnknownCollection
 from semblance.service.ports.documents import (
     INCOMPLETE_VERSION,
     ChangePage,
@@ -68,6 +69,7 @@ class SqlDocumentStore:
         engine: of the database; not used before the first call.
         health: records whether the database answers.
         on_damage: called when a part of the database turns out to be damaged, in any thread.
+        reserve: space for deletions while the disk of a SQLite file is full.
 
     Raises, from every method:
         StoreTooNew: the tables are those of a later release.
@@ -75,9 +77,13 @@ class SqlDocumentStore:
     """
 
     def __init__(
-        self, engine: Engine, health: DatabaseHealth | None = None, on_damage: Callable[[], None] = lambda: None
+        self,
+        engine: Engine,
+        health: DatabaseHealth | None = None,
+        on_damage: Callable[[], None] = lambda: None,
+        reserve: DiskReserve | None = None,
     ) -> None:
-        self._database = Database(engine, health, on_damage)
+        self._database = Database(engine, health, on_damage, reserve)
 
     @property
     def writable(self) -> bool:
@@ -96,12 +102,12 @@ class SqlDocumentStore:
             existing = self.collection(name)
         except UnknownCollection:  # deleted meanwhile
             return self.create(name, settings)
-        if existing.settings != settings:
+        if existing.settings != replace(settings, precision=existing.settings.precision):
             raise _settings_differ(name, existing.settings, settings)
         return existing, False
 
     def drop(self, name: str) -> None:
-        with self._database.writing(name, long=True) as connection:
+        with self._database.deleting(name, long=True) as connection:
             if connection.execute(delete(collections).where(collections.c.name == name)).rowcount == 0:
                 raise unknown_collection(name)
 
@@ -139,7 +145,7 @@ class SqlDocumentStore:
     def delete(
         self, name: str, doc_id: str, if_version: Version | None = None, require: Require | None = None
     ) -> Version:
-        with self._database.writing(name) as connection:
+        with self._database.deleting(name) as connection:
             current = increment_version(connection, name)
             if require is not None:
                 require(select_documents(connection, name, [doc_id]))
@@ -149,7 +155,7 @@ class SqlDocumentStore:
         return current.version
 
     def delete_many(self, name: str, ids: Sequence[str], unchanged_since: Version | None = None) -> tuple[Version, int]:
-        with self._database.writing(name, long=True) as connection:
+        with self._database.deleting(name, long=True) as connection:
             current = increment_version(connection, name)
             if unchanged_since is not None and unchanged_since.epoch != current.version.epoch:
                 raise CollectionReplaced
@@ -276,16 +282,7 @@ class SqlDocumentStore:
             return list(row_digests.damaged_rows(connection, name))
 
     def integrity_errors(self) -> list[str]:
-        if self._database.is_server:  # a server checks its own files
-            return []
-        try:
-            with self._database.reading() as connection:
-                messages = [str(row[0]) for row in connection.exec_driver_sql("PRAGMA integrity_check")]
-                orphans = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
-        except (StoreDamaged, StoreFailed) as error:  # too damaged for the check
-            return [str(error)]
-        errors = [f"the database is damaged: {message}" for message in messages if message != "ok"]
-        return errors + [f"a row of table {row[0]} refers to a missing row" for row in orphans]
+        return self._database.integrity_errors()
 
     def close(self) -> None:
         self._database.engine.dispose()

@@ -19,14 +19,14 @@ from tests.support.running_service import Service
 from tests.support.servers.small_disk import SmallDisk
 from tests.support.servers.word_models import write_model
 
-DISK_BYTES = 8 << 20
+DISK_BYTES = 12 << 20
 SOME_BYTES = 4096
 TEXT = "brala " + 12_000 * "x"
 
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[SmallDisk]:
-    """A file system of 8 MB."""
+    """A file system of 12 MB."""
     disk = SmallDisk.mount(tmp_path / "disk", DISK_BYTES)
     if disk is None:
         missing("the right to mount a small disk")
@@ -86,3 +86,21 @@ def test_writes_are_refused_until_the_disk_works_again(
         assert http.get("/ready").json()["status"] == "ready"
         assert found(api) == sorted([*stored, *(f"d{number}" for number in range(220, 240))])
     assert "No faults found." in semblance("index", "verify", "--home", str(small_disk.folder)).stdout
+
+
+def test_deletions_go_on_while_the_disk_is_full(small_disk: SmallDisk, tmp_path: Path) -> None:
+    words = write_model(tmp_path / "words.npz", seed=0)
+    with served(small_disk.folder, models=f"words={words}", snapshot_s="1") as (service, api):
+        http = api.http
+        api.collection("c")
+        upload(http, 0, 150).raise_for_status()
+        http.post("/collections/c/documents", json={"documents": [{"id": "kept", "text": "brala"}]}).raise_for_status()
+        with full(service, small_disk):
+            assert code_of(upload(http, 200, 400)) == (503, "store_full")
+            for number in range(50):
+                http.delete(f"/collections/c/documents/d{number}").raise_for_status()
+            http.post("/collections/c/delete", json={"ids": ["d50", "d51"]}).raise_for_status()
+            assert len(found(api)) == 99
+            api.collection("other")
+            http.delete("/collections/c").raise_for_status()
+        upload(http, 400, 410)

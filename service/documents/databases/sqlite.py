@@ -83,6 +83,17 @@ def merge_log(file: Path) -> None:
         connection.execute("PRAGMA journal_mode=DELETE")
 
 
+def merge_log_in_use(engine: Engine) -> None:
+    """Merge the write-ahead log into the file as far as no reader needs it, without waiting."""
+    connection = engine.raw_connection()
+    try:
+        connection.cursor().execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+    except sqlite3.Error as error:
+        log.warning("the write-ahead log could not be merged: %s", error)
+    finally:
+        connection.close()
+
+
 def copy_database(file: Path, target: Path) -> None:
     """Copy one state of a database, which may be in use, to a file that can be moved alone.
 
