@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from fastapi.routing import APIRoute
 from pydantic import SecretStr
 from pydantic_core import PydanticUndefined
 
@@ -20,6 +21,9 @@ from semblance.models.evaluation import datasets
 from semblance.models.origin.origin_settings import OriginSettings
 from semblance.models.training.recipe import Align, Keep, LowRank, Recipe
 from semblance.service.api import errors
+from semblance.service.api.edge.key_entries import KeyRing, entry_of
+from semblance.service.api.edge.keys import Guard, scope_of
+from semblance.service.api.routes import ROUTERS
 from semblance.service.cli.train import RECIPES
 from semblance.service.request_warnings import MEANINGS
 from semblance.service.settings import Settings
@@ -149,6 +153,20 @@ def origin_settings() -> Iterator[str]:
             yield f"| `{section}.{name}` | {_format(field.default)} | {field.description} |"
 
 
+def scopes() -> Iterator[str]:
+    """The requests of each scope of a key, in the order of their paths."""
+    guard = Guard(KeyRing(entry_of("any", ["read"], "any")))
+    requests: dict[str, list[str]] = {}
+    routes = [route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute)]
+    for route in sorted(routes, key=lambda route: route.path):
+        for method in sorted(route.methods or ()):
+            scope = f"`{scope_of(method, route.path)}`" if guard.needs_key(method, route.path) else "no key"
+            requests.setdefault(scope, []).append(f"`{method} {route.path.replace(':path', '')}`")
+    yield from ("| scope | requests |", "|---|---|")
+    for scope, own in sorted(requests.items()):
+        yield f"| {scope} | {', '.join(own)} |"
+
+
 def _defaults(name: str, kinds: Mapping[str, type[Recipe]]) -> str:
     """The default of a recipe setting, with the recipes that override it."""
     by_value: dict[str, list[str]] = {}
@@ -172,6 +190,7 @@ GENERATED: Mapping[str, tuple[str, Callable[[], Iterator[str]]]] = {
     "data_sets": ("docs/measures.md", data_sets),
     "codes": ("docs/errors.md", codes),
     "warning_codes": ("docs/errors.md", warning_codes),
+    "scopes": ("docs/operation.md", scopes),
     "recipes": ("docs/training.md", recipes),
     "recipe_settings": ("docs/training.md", recipe_settings),
     "origin_settings": ("docs/origin.md", origin_settings),

@@ -49,7 +49,10 @@ def while_needed(act: Callable[[], Result], needed: Callable[[], bool]) -> Calla
 
 
 def stop_if_left() -> None:
-    """Raise CallerLeft if the work in this thread is not needed any more: to call between parts of long work."""
+    """Raise CallerLeft if the work in this thread is not needed any more.
+
+    To be called between the parts of long work.
+    """
     if not _needed.get()():
         raise CallerLeft
 

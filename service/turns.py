@@ -42,7 +42,7 @@ class ByCaller(Generic[Item]):
         self._waiting.setdefault(caller, deque()).append(item)
 
     def take(self, may: Callable[[str], bool] | None = None) -> tuple[str, Item] | None:
-        """The next item of the first caller that may have a turn, which then comes last; None without one."""
+        """The next item of the first caller that may have a turn, who then comes last; or None."""
         caller = next(filter(may, self._waiting) if may else iter(self._waiting), None)
         if caller is None:
             return None

@@ -81,7 +81,7 @@ async def test_callers_beyond_their_share_are_refused(threads: TurnThreads, gate
     assert await small == "served"
     flood[-1].cancel()
     replaced = begin(threads, "flood", lambda: "in place of what was cancelled")
-    await asyncio.sleep(0)
+    await begin(threads, "other", lambda: None)
     gate.set()
     assert await replaced == "in place of what was cancelled"
     await asyncio.gather(*running, *flood, return_exceptions=True)

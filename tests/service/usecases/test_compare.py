@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -17,8 +16,9 @@ from semblance.models.embeddings import TokenEmbeddings, Want
 from semblance.models.protocols import Encoder
 from semblance.models.similarities.word_movers import WordMovers
 from semblance.models.text import Role, Truncate
-from semblance.service import threads
+from semblance.service import offload
 from semblance.service.ports.embedding import ServedModels
+from semblance.service.turns import TurnThreads
 from semblance.service.usecases import compare as compare_module
 from semblance.service.usecases.compare import Compare, CompareOptions
 from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings
@@ -80,10 +80,12 @@ async def test_a_slow_comparison_yields_to_others_and_can_be_cancelled(
     monkeypatch: pytest.MonkeyPatch, form: str
 ) -> None:
     """On one thread, between chunks of four pairs."""
-    monkeypatch.setattr(threads, "INLINE_S", -1.0)  # all work is long
+    monkeypatch.setattr(offload, "INLINE_S", -1.0)  # all work is long
     measure = GatedMeasure()
     monkeypatch.setattr(compare_module, "similarity", lambda _: measure)
-    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+    threads = TurnThreads(1, "compute")
+    for module in (offload, compare_module):
+        monkeypatch.setattr(module, "in_thread", threads.run)
     left, right, options = texts(*range(16)), texts(*range(16)), CompareOptions("gated", None, "END")
     if form == "pairs":
         work: Awaitable[object] = compare().pairs(left * 16, right * 16, options, explain=False)
@@ -91,14 +93,14 @@ async def test_a_slow_comparison_yields_to_others_and_can_be_cancelled(
         work = compare().matrix(left, right, options)
     task = asyncio.ensure_future(work)
     await asyncio.sleep(0)  # begins the comparison
-    other = asyncio.create_task(asyncio.to_thread(lambda: measure.scores))
+    other = asyncio.create_task(threads.run(lambda: measure.scores))
     await asyncio.sleep(0)  # queues the other work behind its first chunk
     measure.gate.set()
     assert await other == CHUNK_PAIRS
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await asyncio.to_thread(lambda: None)  # the end of the last chunk
+    await threads.run(lambda: None)  # after the end of the last chunk
     assert measure.scores < 16 * 16
 
 
