@@ -265,7 +265,7 @@ class TooManyTokens(SemblanceError):
 
 
 class Overloaded(SemblanceError):
-    """The queue of the model is full; retry after the time in the Retry-After header."""
+    """Too much work waits for the model, or for threads; retry after the time in Retry-After."""
 
     code = "overloaded"
 

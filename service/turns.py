@@ -15,7 +15,7 @@ from semblance.service.callers import current_caller
 from semblance.service.errors import NotReady, Overloaded
 from semblance.service.threads import Completion, deliver, while_needed
 
-MOST_WAITING = 256  # tasks of all callers together; each has an equal share, and all of it while alone
+MOST_WAITING = 1024  # tasks of all callers together; each has an equal share, and all of it while alone
 RETRY_AFTER_S = 1
 
 Item = TypeVar("Item")

@@ -24,7 +24,7 @@ FIELDS = ("invalid_request", "invalid_value", "missing_field", "out_of_range", "
 TEXTS = ("empty_text", "ill_formed_text", "text_too_long")
 MODEL = ("unknown_model", "model_loading", "model_unavailable")
 ENCODING = ("model_failed", "model_loading", "model_unavailable", "overloaded", "too_many_tokens")
-READ = ("store_damaged", "store_failed", "store_unavailable", "version_not_reached")
+READ = ("overloaded", "store_damaged", "store_failed", "store_unavailable", "version_not_reached")
 WRITE = (*READ, "store_full")
 INDEX = ("index_unavailable", "not_with_remote_index")
 

@@ -102,7 +102,7 @@ class SqlDocumentStore:
             existing = self.collection(name)
         except UnknownCollection:  # deleted meanwhile
             return self.create(name, settings)
-        if existing.settings != replace(settings, precision=existing.settings.precision):
+        if existing.settings != settings:
             raise _settings_differ(name, existing.settings, settings)
         return existing, False
 

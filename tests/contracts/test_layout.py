@@ -57,6 +57,13 @@ def test_a_folder_lists_few_modules_unless_it_is_a_family() -> None:
     assert listed.keys() >= FAMILIES
 
 
+def test_requests_compute_in_turns() -> None:
+    """Pools of asyncio serve first who came first: `in_thread` and `draw` of service/turns.py take turns."""
+    files = modules("service/usecases", "service/api", "service/rendering")
+    pools = re.compile(r"\bto_thread\b|\brun_in_executor\b")
+    assert [file.as_posix() for file in files if pools.search((PROJECT / file).read_text("utf-8"))] == []
+
+
 def test_tests_mirror_the_packages() -> None:
     packages = {file.relative_to("tests").parent for file in modules("tests/models", "tests/service")}
     assert [str(each) for each in sorted(packages) if not (PROJECT / each / "__init__.py").is_file()] == []

@@ -123,7 +123,7 @@ def test_an_operation_lists_only_refusals_of_its_own(document: dict[str, Any]) -
         each["operationId"]: set(re.findall(r"`(\w+)`", str(each["responses"]))) for _, _, each in operations(document)
     }
     assert not codes["compare_texts"] & {"unknown_collection", "bad_filter", "store_full", "duplicate_id"}
-    of_bodies = {"malformed_json", "unsupported_media_type", "overloaded", "unknown_collection"}
+    of_bodies = {"malformed_json", "unsupported_media_type", "too_many_tokens", "unknown_collection"}
     assert not codes["list_collections"] & of_bodies
     assert not codes["get_liveness"] & {"unknown_field", "malformed_json", "store_unavailable"}
     for explained in ("explain", "explain_difference"):

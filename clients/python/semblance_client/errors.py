@@ -106,7 +106,7 @@ class Conflict(SemblanceError):
 
 
 class Overloaded(SemblanceError):
-    """The queue of the model is full: status 429. The retries were used up."""
+    """Too much work waits for the model or for threads: status 429. The retries were used up."""
 
     @property
     def transient(self) -> bool:
