@@ -150,6 +150,7 @@ class TurnThreads:
                 if not self._running[caller]:
                     del self._running[caller]
                 self._wake.notify_all()
+            del taken, work  # else an idle thread would keep what it worked on, such as a whole index
 
     def _next(self) -> tuple[str, _Work] | None:
         """Wait for the next work; None at the end."""

@@ -139,12 +139,17 @@ class CollectionIndex:
         it with the versions of the documents reveals such changes.
         """
         version = self._version
-        hits: list[list[Hit]] = []
+        keys = [query.tobytes() for query in queries]  # equal ones are searched once
+        vectors = dict(zip(keys, queries, strict=True))
+        distinct = list(vectors)
         at_a_time = max(1, min(QUERIES_PER_LOCK, HITS_PER_LOCK // k))
-        for start in until_left(range(0, len(queries), at_a_time)):
+        hits: dict[bytes, list[Hit]] = {}
+        for start in until_left(range(0, len(distinct), at_a_time)):
+            part = distinct[start : start + at_a_time]
             with self._reading():
-                hits += self._search(queries[start : start + at_a_time], k, where, passages)
-        return version, hits
+                found = self._search(np.stack([vectors[key] for key in part]), k, where, passages)
+            hits |= zip(part, found, strict=True)
+        return version, [hits[key] for key in keys]
 
     def search_hybrid(self, query: HybridQuery, k: int, where: Filter | None, passages: int) -> HybridHits:
         """Find k matching documents by vectors and by terms, with the terms of each."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 import faiss
@@ -14,6 +14,7 @@ from semblance.service.indexes.faiss_rows import use_threads
 from semblance.service.indexes.passage_rows import MORE_ROWS, PassageRows
 from semblance.service.indexes.postings import row_numbers
 from semblance.service.ports.indexes import ROUNDING, Hit, PassageHit, VectorReader, VectorRows
+from semblance.service.threads import stop_if_left
 
 # scanning these takes 6 ms of one core (384 dimensions); a graph of 100,000 rows takes as long at a filter of a tenth
 SCANNED_ROWS = 10_000
@@ -45,7 +46,11 @@ class NearestDocuments:
 
     def search(self, queries: Floats, k: int, allowed: BitMap, passages: int) -> list[list[Hit]]:
         """Find the k nearest documents of each query, equals by their ids; as many match."""
-        hits = [self._to_hits(rows)[:k] for rows in self._nearest(queries, k, allowed)]
+        directed = np.flatnonzero(queries.any(axis=1))
+        hits = [[] if query.any() else self._first(k, allowed) for query in queries]
+        if len(directed):
+            for i, scored in zip(directed, self._nearest(queries[directed], k, allowed), strict=True):
+                hits[i] = self._to_hits(scored)[:k]
         if passages == 1:
             return hits
         return [
@@ -66,25 +71,31 @@ class NearestDocuments:
         """Whether rows have these vectors, as the engine rounds them."""
         return len(rows) == len(vectors) and np.array_equal(self._rows.rows(rows), self._rows.rounded(vectors))
 
-    def _nearest(self, queries: Floats, k: int, allowed: BitMap) -> list[_Scored]:
+    def _first(self, k: int, allowed: BitMap) -> list[Hit]:
+        """The hits of the zero vector, to which all documents are equal."""
+        return [Hit(doc_id, 0.0, [PassageHit(0, 0.0)]) for doc_id in self._documents.first_ids(k, allowed)]
+
+    def _nearest(self, queries: Floats, k: int, allowed: BitMap) -> Iterator[_Scored]:
         """The nearest rows of each query, of k documents and of all that tie with the last."""
-        found: list[_Scored] = [[] for _ in queries]
-        count, pending = rescored_rows(k) if self._rows.rounds else k + 1, list(range(len(queries)))
-        while pending:
-            count = min(count, len(allowed))
-            for i, rows in zip(pending, nearest_rows(self._rows, queries[pending], count, allowed), strict=True):
-                found[i] = list(zip(rows, self.scores(queries[i], rows), strict=True))
-            if count == len(allowed):
-                break
-            pending = [i for i in pending if not self._complete(found[i], k)]
-            count *= MORE_ROWS
-        return found
+        count = min(rescored_rows(k) if self._rows.rounds else k + 1, len(allowed))
+        for query, rows in zip(queries, nearest_rows(self._rows, queries, count, allowed), strict=True):
+            yield self._with_ties(query, k, allowed, rows)
+
+    def _with_ties(self, query: Floats, k: int, allowed: BitMap, rows: Sequence[int]) -> _Scored:
+        """Score rows as the engine found them, and further ones that may tie with the last of k documents."""
+        scored = list(zip(rows, self.scores(query, rows), strict=True))
+        while len(rows) < len(allowed) and not self._complete(query, k, scored, rows[-1]):
+            stop_if_left()
+            known, count = set(rows), min(MORE_ROWS * len(rows), len(allowed))
+            [rows] = nearest_rows(self._rows, query[None], count, allowed)
+            further = [row for row in rows if row not in known]
+            scored = self._needed(scored, k) + list(zip(further, self.scores(query, further), strict=True))
+        return scored
 
     def scores(self, query: Floats, rows: Sequence[int]) -> list[float]:
         """Scores of rows. They do not depend on the other rows, as those of a matrix product do."""
-        vectors = self.vectors(rows).astype(np.float64)
-        products = np.einsum("ij,j->i", vectors, query.astype(np.float64))
-        return list(map(float, np.clip(products, -1.0, 1.0)))
+        chunks = (rows[start : start + SCAN_CHUNK] for start in range(0, len(rows), SCAN_CHUNK))
+        return [score for chunk in chunks for score in _products(query, self.vectors(chunk))]
 
     def vectors(self, rows: Sequence[int]) -> Floats:
         """(n, d) vectors of rows, those in the store if the engine rounds them."""
@@ -108,16 +119,37 @@ class NearestDocuments:
                 found[doc_id] = Hit(doc_id, score, [PassageHit(self._documents.number(row), score)])
         return sorted(found.values(), key=lambda hit: (-hit.score, hit.id))
 
-    def _complete(self, found: _Scored, k: int) -> bool:
-        """Whether rows are of k documents, and one is farther than all that tie with the last."""
-        scores = sorted((score for _, score in found), reverse=True)
+    def _complete(self, query: Floats, k: int, scored: _Scored, last: int) -> bool:
+        """Whether rows are of k documents, and all these and their ties precede the `last` row."""
+        best = self._best_scores(scored)
+        if len(best) < k:
+            return False
+        if not self._rows.rounds:
+            return min(score for _, score in scored) < best[k - 1] - ROUNDING
+        needed = [row for row, _ in self._needed(scored, k)]
+        *rounded, least = _products(query, self._rows.rows([*needed, last]))  # equal vectors round to equal ones
+        return least < min(rounded) - ROUNDING
+
+    def _needed(self, scored: _Scored, k: int) -> _Scored:
+        """The rows that the k best documents have or tie with."""
+        best = self._best_scores(scored)
+        return scored if len(best) < k else [each for each in scored if each[1] >= best[k - 1] - ROUNDING]
+
+    def _best_scores(self, scored: _Scored) -> list[float]:
+        """The score of each document, best first."""
         if not self._documents.any_cut:
-            return scores[-1] < scores[k - 1] - ROUNDING
+            return sorted((score for _, score in scored), reverse=True)
         best: dict[int, float] = {}
-        for row, score in found:
+        for row, score in scored:
             first = row - self._documents.number(row)
             best[first] = max(score, best.get(first, score))
-        return len(best) >= k and scores[-1] < sorted(best.values(), reverse=True)[k - 1] - ROUNDING
+        return sorted(best.values(), reverse=True)
+
+
+def _products(query: Floats, vectors: Floats) -> list[float]:
+    """Products of a unit vector with others, as far as a cosine can go."""
+    products = np.einsum("ij,j->i", vectors.astype(np.float64), query.astype(np.float64))
+    return list(map(float, np.clip(products, -1.0, 1.0)))
 
 
 def rescored_rows(k: int) -> int:

@@ -94,6 +94,10 @@ class PassageRows:
         """Number of documents that some rows belong to."""
         return len({row - self.number(row) for row in rows})
 
+    def first_ids(self, k: int, rows: BitMap) -> list[str]:
+        """The k smallest ids of the documents that all rows of some documents belong to."""
+        return nsmallest(k, map(self.document, rows - self._later))
+
     def allowed(self, where: Filter | None) -> BitMap:
         """Rows of the documents that match a filter."""
         return self._live if where is None else self._postings.matching(where, self._live)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
+import threading
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
 import resvg_py
 
 from semblance.models.explanation import Explanation
+from semblance.service.errors import NotReady
 from semblance.service.rendering.caption import Caption
 from semblance.service.rendering.fonts import font_files
 from semblance.service.rendering.svg.picture import render_svg
+from semblance.service.threads import stop_if_left
 from semblance.service.turns import draw
 
 _ZOOM = 2.0
@@ -39,6 +42,8 @@ class DrawingProcess:
 
     def __init__(self) -> None:
         self._pool = _new_pool()
+        self._lock = threading.Lock()
+        self._closing = False
 
     async def png(self, explanation: Explanation, caption: Caption) -> bytes:
         """Run `render_png` in the process, in turns of the callers."""
@@ -46,6 +51,7 @@ class DrawingProcess:
 
     def close(self) -> None:
         """End the process."""
+        self._closing = True
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _run(self, explanation: Explanation, caption: Caption) -> bytes:
@@ -54,8 +60,12 @@ class DrawingProcess:
         try:
             return pool.submit(render_png, explanation, caption).result()
         except BrokenProcessPool:
-            if self._pool is pool:  # else another thread has restarted it
-                self._pool = _new_pool()
+            if self._closing:
+                raise NotReady from None
+            stop_if_left()
+            with self._lock:
+                if self._pool is pool:  # else another thread has restarted it
+                    self._pool = _new_pool()
             return self._pool.submit(render_png, explanation, caption).result()
 
 

@@ -226,13 +226,16 @@ class LocalNode:
 
     def _refresh(self, name: str) -> VectorIndex:
         """In the writer thread."""
+        is_damaged = False
         while True:
             collection = self._store.collection(name)
             if collection.version.number == INCOMPLETE_VERSION:
                 raise VersionNotReached(f"collection {name!r} is still being copied from the database; retry")
             indexed = self._indexes.get(name)
-            own = indexed is not None and indexed.matches(collection)
-            index = indexed.index if indexed is not None and own else self._indexes.load(collection)
+            if indexed is not None and indexed.matches(collection):
+                index: VectorIndex | None = indexed.index
+            else:
+                index = None if is_damaged else self._indexes.load(collection)
             if index is None:  # not "or": an index without documents is false
                 index = self._indexes.empty(collection)
             try:
@@ -240,6 +243,7 @@ class LocalNode:
             except (HistoryLost, IndexDamaged) as error:
                 log.warning("rebuilding the index of collection %s: %s", name, error)
                 self._indexes.drop(name)
+                is_damaged = True  # also if its snapshot could not be removed
                 continue
             except VersionMismatch:  # recreated since it was read
                 continue

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, TypeAlias, overload
+from typing import Any, ClassVar, TypeAlias, overload
 
 import numpy as np
 import pytest
@@ -19,6 +19,7 @@ from semblance.models import catalogue
 from semblance.models.embeddings import Floats, unit_rows
 from semblance.service.filters import All, Between, Either, Exists, Filter, Not, OneOf, Prefix, parse_filter
 from semblance.service.indexes.collection_index import CollectionIndex
+from semblance.service.indexes.engines.exact import Exact
 from semblance.service.ports.documents import VectorChange, Version
 from semblance.service.ports.indexes import ENGINES, Hit, HybridQuery, PassageHit
 from tests.support.stored_index import StoredIndex
@@ -566,3 +567,43 @@ def test_equals_are_cut_by_their_ids_for_any_k(index: CollectionIndex, mode: str
     assert everything == sorted(everything)
     for k in (1, 3, 4, 15, 50, 124):
         assert found(k) == everything[:k], k
+
+
+def test_to_the_zero_vector_all_documents_are_equal(index: CollectionIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a text without a word of a table: the engine is not asked for all of its rows."""
+    rng = np.random.default_rng(8)
+    index.apply([random_change(rng, f"d{i:02}", {"color": "red" if i % 2 else "blue"}, 1 + i % 3) for i in range(40)])
+    monkeypatch.setattr(index._rows, "search", lambda *_: pytest.fail("the engine was asked"))
+    zeros = np.zeros((3, DIM), np.float32)
+    for where, step in ((None, 1), (parse_filter({"color": "blue"}), 2)):
+        _, hits = index.search(zeros, 5, where)
+        assert hits == [[Hit(f"d{i:02}", 0.0, [PassageHit(0, 0.0)]) for i in range(0, 5 * step, step)]] * 3
+
+
+class CoarseRows(Exact):
+    """An engine that rounds its rows much more than any real one."""
+
+    rounds: ClassVar[bool] = True
+
+    def rounded(self, vectors: Floats) -> Floats:
+        return (np.round(vectors * 32) / 32).astype(np.float32)
+
+    def add(self, vectors: Floats) -> None:
+        super().add(self.rounded(vectors))
+
+
+def test_ties_of_rounded_rows_are_found_for_any_k() -> None:
+    """Rows that round to more than their exact score displace no equal ones."""
+    rng, rows = np.random.default_rng(9), CoarseRows(DIM, 0)
+    query = unit_rows(np.ones((1, DIM))).astype(np.float32)
+    same = unit_rows(query + 0.3 * rng.normal(size=(1, DIM))).astype(np.float32)
+    near = unit_rows(same + 0.02 * rng.normal(size=(2000, DIM))).astype(np.float32)
+    exact, rounded = (near - same) @ query[0], (rows.rounded(near) - rows.rounded(same)) @ query[0]
+    displacing = near[(exact < -1e-4) & (rounded > 1e-4)][:15]
+    assert len(displacing) == 15
+    ids = [f"{i:02}" for i in rng.permutation(55)]
+    vectors = {doc_id: row[None] for doc_id, row in zip(ids, [*displacing, *same.repeat(40, axis=0)], strict=True)}
+    index = CollectionIndex(rows, "epoch", "exact", lambda ids: {each: vectors[each] for each in ids})
+    index.apply([VectorChange(doc_id, 1, own, {}) for doc_id, own in vectors.items()])
+    for k in (1, 3, 5, 8, 20, 39, 40):
+        assert [hit.id for hit in index.search(query, k, None)[1][0]] == sorted(ids[15:])[:k], k

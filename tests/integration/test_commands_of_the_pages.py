@@ -126,7 +126,7 @@ COMMANDS: Mapping[str, Run | Serve | Parse] = {
     "semblance models --model minilm-words --model mine=/models/mine": Run(),
     "semblance project --model minilm --projection whitening --texts corpus.txt --out white.safetensors": Run(),
     "semblance key new ci --scope read --scope write": Run(),
-    "semblance key new acme --scope read --scope write --collection 'faq-*' --filter tenant=acme": Run(),
+    "semblance key new acme --scope read --collection 'faq-*' --filter tenant=acme --id-prefix acme-": Run(),
     "semblance mcp --url http://127.0.0.1:8000": Parse(
         "it reads standard input; tests/integration/test_mcp.py runs it"
     ),

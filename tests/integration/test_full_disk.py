@@ -19,14 +19,14 @@ from tests.support.running_service import Service
 from tests.support.servers.small_disk import SmallDisk
 from tests.support.servers.word_models import write_model
 
-DISK_BYTES = 12 << 20
+DISK_BYTES = 24 << 20
 SOME_BYTES = 4096
 TEXT = "brala " + 12_000 * "x"
 
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[SmallDisk]:
-    """A file system of 12 MB."""
+    """A file system of 24 MB."""
     disk = SmallDisk.mount(tmp_path / "disk", DISK_BYTES)
     if disk is None:
         missing("the right to mount a small disk")

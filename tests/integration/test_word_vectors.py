@@ -79,6 +79,8 @@ def test_a_store_with_zero_vectors_verifies(tmp_path: Path) -> None:
     store = SqlDocumentStore(sqlite_engine(tmp_path / "documents.sqlite"))
     store.create("c", CollectionSettings("glove", "space", 8, "cosine", "auto", "none"))
     store.upsert(store.collection("c"), [Write(Document("zero", "東京", {}), one_passage(0 * random_vectors(1)[0]))])
-    [found] = verify(store, IndexFolder(tmp_path / "indexes"))
+    [of_table] = verify(store, IndexFolder(tmp_path / "indexes"), {"space"})
+    [of_network] = verify(store, IndexFolder(tmp_path / "indexes"))
     store.close()
-    assert found.faults == []
+    assert of_table.faults == []
+    assert ["has the zero vector" in fault for fault in of_network.faults] == [True]

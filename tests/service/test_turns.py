@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import weakref
 from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
@@ -104,6 +105,17 @@ async def test_begun_work_ends_soon_after_its_caller_left(threads: TurnThreads, 
     await asyncio.gather(*(begin(threads, name, lambda: None) for name in ("left", "a", "b")))
     await asyncio.to_thread(threads.close)
     assert parts == [0]
+
+
+async def test_idle_threads_keep_nothing_of_their_work(threads: TurnThreads) -> None:
+    class Index:
+        pass
+
+    index = Index()
+    kept = weakref.ref(index)
+    assert await threads.run(lambda held: held is not None, index)
+    del index
+    await eventually(lambda: kept() is None)
 
 
 async def test_errors_reach_the_caller_and_spare_the_thread(threads: TurnThreads) -> None:

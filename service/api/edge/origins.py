@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from semblance.service.api.edge.hosts import split_host
 
+_SAME_ORIGIN = "same-origin"  # of a page as its browser says
 READING = frozenset({"GET", "HEAD", "OPTIONS"})  # methods that change nothing
 _PORTS = {"http": "80", "https": "443"}
 
@@ -35,8 +36,11 @@ class AllowedOrigins:
         origin, site = headers.get("origin"), headers.get("sec-fetch-site")
         if method in READING or origin in self.listed:
             return True
-        own = origin is None or site == "same-origin" or _is_of(origin, headers.get("host", ""))
-        return own and site != "cross-site"
+        if site not in (None, _SAME_ORIGIN, "none"):
+            return False
+        if origin is None or (origin == "null" and site == _SAME_ORIGIN):  # as of own pages that send no referrer
+            return True
+        return _is_of(origin, headers.get("host", ""), any_port=site == _SAME_ORIGIN)
 
 
 def is_from_browser(headers: Mapping[str, str]) -> bool:
@@ -44,8 +48,10 @@ def is_from_browser(headers: Mapping[str, str]) -> bool:
     return "origin" in headers or "sec-fetch-site" in headers
 
 
-def _is_of(origin: str, host: str) -> bool:
-    """Whether pages of an origin have this Host header; some proxies leave out its port."""
+def _is_of(origin: str, host: str, *, any_port: bool) -> bool:
+    """Whether pages of an origin have this Host header, whose port some proxies leave out."""
     scheme, _, place = origin.lower().partition("://")
     (name, port), (own, own_port) = split_host(place), split_host(host.lower())
-    return bool(name) and name == own and scheme in _PORTS and own_port in ("", port or _PORTS[scheme])
+    if not name or name != own or scheme not in _PORTS:
+        return False
+    return any_port or (port or _PORTS[scheme]) == (own_port or _PORTS[scheme])

@@ -114,7 +114,7 @@ async def delete_matching(
 ) -> DeleteResponse:
     """Delete the documents that match, or those of some ids; ids that do not exist are left out.
 
-    Those of ids are deleted in one transaction, those of a filter in transactions of at most 10,000: if the request
+    Those of ids are deleted in one transaction, those of a filter in transactions of at most 1,000: if the request
     fails in between, repeat it.
     """
     if body.filter is not None:

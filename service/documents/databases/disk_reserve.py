@@ -11,7 +11,7 @@ from pathlib import Path
 
 log = logging.getLogger(__name__)
 
-RESERVE_BYTES = 4 << 20  # more than a deletion of a thousand long documents writes
+RESERVE_BYTES = 16 << 20  # a deletion of a thousand documents writes half of it
 PART_BYTES = 1 << 16
 
 
@@ -32,8 +32,11 @@ class DiskReserve:
 
     @property
     def is_needed(self) -> bool:
-        """Whether the disk has little room beside it."""
-        return shutil.disk_usage(self._file.parent).free < self._size
+        """Whether the disk has little room beside it, or fails."""
+        try:
+            return shutil.disk_usage(self._file.parent).free < self._size
+        except OSError:
+            return True
 
     @contextmanager
     def given(self) -> Iterator[None]:
@@ -50,8 +53,8 @@ class DiskReserve:
     def _fill(self) -> None:
         """Take as much of the space as there is."""
         try:
-            with self._file.open("ab") as stream:
-                for start in range(0, self._size, PART_BYTES):
-                    os.posix_fallocate(stream.fileno(), start, PART_BYTES)
+            with self._file.open("wb", buffering=0) as stream:
+                for _ in range(0, self._size, PART_BYTES):
+                    stream.write(bytes(PART_BYTES))  # not sparse, as a file that is only made longer would be
         except OSError as error:
             log.warning("the disk has no room for the %d bytes that are kept for deletions: %s", self._size, error)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 log = logging.getLogger(__name__)
@@ -85,13 +86,11 @@ def merge_log(file: Path) -> None:
 
 def merge_log_in_use(engine: Engine) -> None:
     """Merge the write-ahead log into the file as far as no reader needs it, without waiting."""
-    connection = engine.raw_connection()
     try:
-        connection.cursor().execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-    except sqlite3.Error as error:
+        with closing(engine.raw_connection()) as connection:
+            connection.cursor().execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+    except (sqlite3.Error, SQLAlchemyError) as error:
         log.warning("the write-ahead log could not be merged: %s", error)
-    finally:
-        connection.close()
 
 
 def copy_database(file: Path, target: Path) -> None:

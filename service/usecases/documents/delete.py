@@ -14,7 +14,7 @@ from semblance.service.replication.access import CollectionAccess
 from semblance.service.replication.retries import retry_on_conflict
 from semblance.service.request_warnings import RequestWarning
 
-BATCH = 10_000  # documents of one transaction, which other writers wait for
+BATCH = 1000  # documents of one transaction, which other writers wait for, and a full disk has room for
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,17 +108,19 @@ class IndexStream:
         """Store a batch without refused documents, all of which an error names."""
         accepted, refused = await self._checked(name, batch.documents)
         latest = _latest(accepted)
-        replaced = len(accepted) - len(latest)
         indexed: IndexingResult | None = None
         while latest and indexed is None:
             try:
                 indexed = await self._index_documents(name, [line.document for line in latest], bulk=True)
             except PartsRefused as error:
-                latest, more = _without_refused(latest, error)
+                _, more = _without_refused(latest, error)
                 refused += more
+                numbers = {line.number for line in more}
+                accepted = [line for line in accepted if line.number not in numbers]
+                latest = _latest(accepted)  # a line that is refused replaces none
         return CommittedBatch(
             through_line=batch.through_line,
-            upserted=len(latest) + replaced,
+            upserted=len(accepted),
             version=indexed.version if indexed else None,
             truncated=indexed.truncated if indexed else [],
             refused=sorted([*batch.refused, *refused], key=lambda line: line.number),

@@ -50,6 +50,9 @@ def test_without_the_setting_no_origin_may_call(http: httpx2.Client) -> None:
         {"origin": "http://127.0.0.1:1"},  # another port
         {"origin": "{own}.evil.example"},
         {"origin": "ftp{own}"},
+        {"origin": "http://127.0.0.1:8443", "host": "127.0.0.1"},  # another port than the default one
+        {"origin": "http://127.0.0.1:8443", "host": "127.0.0.1", "sec-fetch-site": "same-site"},
+        {"origin": "https://evil.example", "sec-fetch-site": "same-origin"},  # as no browser sends it
         {"origin": "{own}", "sec-fetch-site": "cross-site"},
         {"origin": "https://evil.example", "sec-fetch-site": "same-site"},
         {"sec-fetch-site": "cross-site"},
@@ -72,7 +75,14 @@ def test_pages_of_others_may_change_nothing(http: httpx2.Client, headers: dict[s
 
 @pytest.mark.parametrize(
     "headers",
-    [{}, {"origin": "{own}"}, {"origin": "{own}", "sec-fetch-site": "same-origin"}, {"sec-fetch-site": "none"}],
+    [
+        {},
+        {"origin": "{own}"},
+        {"origin": "{own}", "sec-fetch-site": "same-origin"},
+        {"origin": "{own}", "host": "127.0.0.1", "sec-fetch-site": "same-origin"},  # a proxy left out the port
+        {"origin": "null", "sec-fetch-site": "same-origin"},  # an own page that sends no referrer
+        {"sec-fetch-site": "none"},
+    ],
     ids=str,
 )
 def test_other_pages_and_programs_may_write(http: httpx2.Client, headers: dict[str, str]) -> None:

@@ -276,16 +276,18 @@ def test_foreign_rows_of_an_upload_fail_alone_and_alike(send: Send) -> None:
         {"id": "omega-2", "text": "A cat.", "metadata": SHARED_WITH},
         {"id": "omega-3", "text": "A cat.", "metadata": {}},
         {"id": "omega-4", "text": "A dog.", "metadata": {"tenant": "omega"}},
+        {"id": "omega-4", "text": "A fish.", "metadata": {"tenant": "zeta"}},  # it is refused, and replaces none
     ]
     at, ndjson = "/collections/faq/documents", {"content-type": "application/x-ndjson"}
     answer = send(OMEGA, "POST", at, "\n".join(map(json.dumps, rows)).encode(), **ndjson)
     batch, _ = map(json.loads, answer.text.splitlines())
-    assert (batch["upserted"], [each["line"] for each in batch["errors"]]) == (2, [2, 3, 4, 5])
+    assert (batch["upserted"], [each["line"] for each in batch["errors"]]) == (2, [2, 3, 4, 5, 7])
     assert len({(each["code"], each["detail"]) for each in batch["errors"]}) == 1, "they do not tell which ids exist"
     refused = [send(OMEGA, "POST", at, {"documents": [each]}) for each in rows[1:5]]
     assert {(each.status_code, each.json()["code"]) for each in refused} == {(403, "forbidden")}
     assert len({each.json()["detail"] for each in refused}) == 1
     assert {each["id"] for each in stored(send)} == {*"abszn", "omega-1", "omega-4"}
+    assert send(OMEGA, "GET", f"{at}/omega-4").json()["text"] == "A dog."
     deletions = [send(OMEGA, "DELETE", f"{at}/{each}") for each in ("z", "free")]
     assert [each.status_code for each in deletions] == [404, 404]
 
