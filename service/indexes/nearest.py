@@ -82,7 +82,7 @@ class NearestDocuments:
             yield self._with_ties(query, k, allowed, rows)
 
     def _with_ties(self, query: Floats, k: int, allowed: BitMap, rows: Sequence[int]) -> _Scored:
-        """Score rows as the engine found them, and further ones that may tie with the last of k documents."""
+        """Score rows of an engine, and further ones that may tie with the last of k documents."""
         scored = list(zip(rows, self.scores(query, rows), strict=True))
         while len(rows) < len(allowed) and not self._complete(query, k, scored, rows[-1]):
             stop_if_left()

@@ -158,7 +158,8 @@ class LazyModels:
             raise UnknownModel(f"no model {name!r} is served: choose one of {', '.join(self.names)}")
         task = self.load(name)
         try:
-            return await asyncio.wait_for(asyncio.shield(task), self._wait_s)
+            async with asyncio.timeout(self._wait_s):
+                return await asyncio.shield(task)
         except TimeoutError as error:
             raise ModelLoading(f"model {name!r} is still loading; retry") from error
         except SemblanceError as error:

@@ -34,7 +34,8 @@ class PrimaryQueries:
         self._pending.add(future)
         future.add_done_callback(self._pending.discard)
         try:
-            return await asyncio.wait_for(asyncio.wrap_future(future), timeout_s)
+            async with asyncio.timeout(timeout_s):
+                return await asyncio.wrap_future(future)
         except TimeoutError:
             raise StoreUnavailable("the database does not answer in time; retry") from None
 

@@ -229,7 +229,8 @@ class Replica:
     async def _catch_up(self, name: str) -> None:
         """Bring one collection up to the primary, within a timeout. Raises StoreUnavailable."""
         try:
-            await asyncio.wait_for(self._in_follower(lambda: self._bring_up(name)), self._timeouts.version_s)
+            async with asyncio.timeout(self._timeouts.version_s):
+                await self._in_follower(lambda: self._bring_up(name))
         except TimeoutError:
             raise StoreUnavailable(f"collection {name!r} did not catch up in time; retry") from None
 
@@ -243,7 +244,8 @@ class Replica:
             self._listener, self._primary.notices.wait, poll_s, self._closing
         )
         with suppress(TimeoutError):  # its connection may hang
-            await asyncio.wait_for(notified, poll_s + self._timeouts.write_s)
+            async with asyncio.timeout(poll_s + self._timeouts.write_s):
+                await notified
 
     async def _read_collections(self) -> list[Collection]:
         """Read all collections of the primary, and note their versions. Raises StoreUnavailable."""

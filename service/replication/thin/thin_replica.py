@@ -244,7 +244,8 @@ class ThinReplica:
             if mark is not None and complete and (version is None or mark.version.number >= version.number):
                 return collection, mark
             try:
-                await asyncio.wait_for(news.wait(), max(0.0, until - time.monotonic()))
+                async with asyncio.timeout(max(0.0, until - time.monotonic())):
+                    await news.wait()
             except TimeoutError:
                 if not complete:
                     raise IndexUnavailable(f"the index of collection {name!r} is being filled: try again") from None
@@ -277,4 +278,5 @@ class ThinReplica:
             self._listener, self._primary.notices.wait, poll_s, self._closing
         )
         with suppress(TimeoutError):  # its connection may hang
-            await asyncio.wait_for(notified, poll_s + self._timeouts.write_s)
+            async with asyncio.timeout(poll_s + self._timeouts.write_s):
+                await notified
