@@ -52,8 +52,9 @@ def test_callers_take_turns_in_the_order_of_their_items() -> None:
 
 async def test_a_flood_leaves_a_thread_to_others(threads: TurnThreads, gate: threading.Event) -> None:
     flood = [begin(threads, "flood", gate.wait) for _ in range(20)]
-    others = [begin(threads, name, lambda: threading.current_thread().name) for name in ("a", "b", "c")]
-    assert len({await each for each in others}) == 1, "the one that the flood may not take"
+    await eventually(lambda: threads._running == {"flood": 2})
+    others = [begin(threads, name, lambda name=name: name) for name in ("a", "b", "c")]  # type: ignore[misc]
+    assert await asyncio.gather(*others) == ["a", "b", "c"]
     assert not any(each.done() for each in flood)
     gate.set()
     assert await asyncio.gather(*flood) == [True] * 20
@@ -73,7 +74,7 @@ async def test_work_is_dropped_when_its_caller_leaves(threads: TurnThreads, gate
 
 async def test_callers_beyond_their_share_are_refused(threads: TurnThreads, gate: threading.Event) -> None:
     running = [begin(threads, "flood", gate.wait) for _ in range(2)]
-    await begin(threads, "other", lambda: None)
+    await eventually(lambda: threads._running == {"flood": 2})
     flood = [begin(threads, "flood", gate.wait) for _ in range(MOST_WAITING)]
     await begin(threads, "other", lambda: None)
     with pytest.raises(Overloaded):
@@ -127,7 +128,14 @@ async def test_errors_reach_the_caller_and_spare_the_thread(threads: TurnThreads
 
 async def test_closing_ends_what_runs_and_refuses_what_waits(gate: threading.Event) -> None:
     threads = TurnThreads(2, "turns")
-    running = begin(threads, "a", gate.wait)
+    begun = threading.Event()
+
+    def wait() -> bool:
+        begun.set()
+        return gate.wait()
+
+    running = begin(threads, "a", wait)
+    await eventually(begun.is_set)
     waiting = begin(threads, "a", lambda: None)
     await begin(threads, "b", lambda: None)
     closed = asyncio.create_task(asyncio.to_thread(threads.close))
