@@ -60,7 +60,7 @@ class ByCaller(Generic[Item]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Work:
-    """What to call, in which context, and the future of its result."""
+    """A call with its context, and the future of its result."""
 
     act: Callable[[], Any]
     context: Context

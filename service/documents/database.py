@@ -152,7 +152,7 @@ class Database:
                 connection.execute(select(func.pg_notify(CHANNEL, name)))
 
     def integrity_errors(self) -> list[str]:
-        """What is wrong with the file; nothing where a server checks its own files."""
+        """Errors that SQLite finds in its file; none for a server, which checks its own files."""
         if self.is_server:
             return []
         try:

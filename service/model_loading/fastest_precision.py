@@ -48,7 +48,7 @@ def _read(file: Path) -> dict[str, Precision]:
 
 
 def _processor() -> list[str]:
-    """What tells this processor from others, as far as the system says."""
+    """Architecture, model and features of the processor, as far as the system names them."""
     try:
         lines = _CPU_INFO.read_text("utf-8").partition("\n\n")[0].splitlines()
     except OSError:

@@ -220,7 +220,7 @@ class LimitedStore(_Limited):
             )
 
     def _rule(self) -> str:
-        """What the key's own documents have."""
+        """The rule for documents that the key may write, for a message."""
         exact = [f"{each.field} to be {each.values[0]!r} alone" for each in self._permission.conditions]
         prefix = [f"an id that begins with {self._permission.id_prefix!r}"] if self._permission.id_prefix else []
         return f"it needs {' and '.join([*prefix, *exact])}, and an id that is not in use by others"

@@ -231,7 +231,7 @@ def _encode(text: str) -> str:
 
 
 def _decode(text: str, place: str) -> str:
-    """What is percent-encoded in an entry. Raises ValueError."""
+    """Decode a percent-encoded part of an entry. Raises ValueError."""
     if text and not _ENCODED.fullmatch(text):
         raise ValueError(f"{place} has a '*', or a '%' without two hexadecimal digits")
     try:

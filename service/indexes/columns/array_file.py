@@ -70,7 +70,7 @@ class MappedArrays(Mapping[str, Array]):
         sha256: digest of its content.
 
     Raises:
-        OSError, ValueError, KeyError: it is no such file, or has another content.
+        OSError, ValueError, KeyError: the file is malformed, or its digest differs.
     """
 
     def __init__(self, file: Path, sha256: str) -> None:
