@@ -45,7 +45,10 @@ class NearestDocuments:
         self._read = read if rows.rounds else None
 
     def search(self, queries: Floats, k: int, allowed: BitMap, passages: int) -> list[list[Hit]]:
-        """Find the k nearest documents of each query, ties in the order of ids; at least k match."""
+        """Find the k nearest documents of each query, ties in the order of ids.
+
+        `allowed` holds rows of at least k documents.
+        """
         directed = np.flatnonzero(queries.any(axis=1))
         hits = [[] if query.any() else self._first(k, allowed) for query in queries]
         if len(directed):

@@ -6,6 +6,7 @@ import asyncio
 import threading
 import weakref
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 
 import pytest
 
@@ -53,7 +54,7 @@ def test_callers_take_turns_in_the_order_of_their_items() -> None:
 async def test_a_flood_leaves_a_thread_to_others(threads: TurnThreads, gate: threading.Event) -> None:
     flood = [begin(threads, "flood", gate.wait) for _ in range(20)]
     await eventually(lambda: threads._running == {"flood": 2})
-    others = [begin(threads, name, lambda name=name: name) for name in ("a", "b", "c")]  # type: ignore[misc]
+    others = [begin(threads, name, partial(str, name)) for name in ("a", "b", "c")]
     assert await asyncio.gather(*others) == ["a", "b", "c"]
     assert not any(each.done() for each in flood)
     gate.set()

@@ -62,11 +62,16 @@ class Row:
     def p99_s(self) -> float:
         return percentiles([seconds for seconds, _ in self.searches]).p99_ms / 1000
 
+    @property
+    def answers(self) -> str:
+        """The number of costly requests by their status, or that the client left."""
+        return ", ".join(f"{count:,} x {status or 'left'}" for status, count in sorted(self.statuses.items()))
+
     def summary(self) -> dict[str, object]:
         seconds = [each for each, _ in self.searches]
         return {
             "costly_requests": self.name,
-            "answers": ", ".join(f"{count:,} x {status or 'left'}" for status, count in sorted(self.statuses.items())),
+            "answers": self.answers or "none",
             "searches": len(seconds),
             "of_them_failed": self.failed,
             "p50_ms": percentiles(seconds).p50_ms,
