@@ -22,8 +22,7 @@ SERVICE: Sequence[Sequence[str]] = (
     ("rendering", "model_loading", "observability"),
 )
 MODELS: Sequence[Sequence[str]] = (
-    ("origin", "training"),
-    ("corpora", "evaluation"),
+    ("judgments",),
     ("formats", "encoders"),
     ("runtimes",),
     ("processor",),

@@ -17,16 +17,16 @@ from pydantic import SecretStr
 from pydantic_core import PydanticUndefined
 
 from semblance.models import catalogue
-from semblance.models.evaluation import datasets
-from semblance.models.origin.origin_settings import OriginSettings
-from semblance.models.training.recipe import Align, Keep, LowRank, Recipe
 from semblance.service.api import errors
 from semblance.service.api.edge.key_entries import KeyRing, entry_of
 from semblance.service.api.edge.keys import Guard, scope_of
 from semblance.service.api.routes import ROUTERS
-from semblance.service.cli.train import RECIPES
 from semblance.service.request_warnings import MEANINGS
 from semblance.service.settings import Settings
+from semblance_lab.cli.train import RECIPES
+from semblance_lab.evaluation import datasets
+from semblance_lab.origin.origin_settings import OriginSettings
+from semblance_lab.training.recipe import Align, Keep, LowRank, Recipe
 
 ROOT = Path(__file__).parents[1]
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar, Protocol, runtime_checkable
+from collections.abc import Iterable, Sequence
+from typing import ClassVar, Protocol, TypeVar, runtime_checkable
 
 from semblance.models.embeddings import Doubles, Needs, Precision, TokenEmbeddings, Want
 from semblance.models.explanation import Explanation
 from semblance.models.text import Role, TokenizedText, Truncate
+
+T = TypeVar("T")
 
 
 class Encoder(Protocol):
@@ -108,3 +110,10 @@ class Explainable(Protocol):
         Raises:
             NotExplainable: the pooling of these embeddings does not decompose.
         """
+
+
+class Track(Protocol):
+    """Wrapper of the items of a loop that shows its progress."""
+
+    def __call__(self, items: Sequence[T], what: str) -> Iterable[T]:
+        """Yield `items` in order while displaying the progress of `what`."""

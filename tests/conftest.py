@@ -25,7 +25,7 @@ from tests.support.project import PROJECT
 from tests.support.servers.milvus_server import MilvusServer, milvus_elsewhere
 from tests.support.servers.postgres_server import PostgresServer
 from tests.support.servers.redis_server import RedisServer
-from tests.support.small_model import BUILT_IN_FOLDER
+from tests.support.small_model import BUILT_IN_FOLDER, make_small
 
 gc.disable()  # until all tests are collected: until then, hardly anything becomes garbage
 
@@ -188,3 +188,15 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
         made = postgresql_engine(request.getfixturevalue("postgres"), connections=5, timeout_s=300)
     yield made
     made.dispose()
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a network of two layers and random weights; read-only."""
+    return make_small(tmp_path_factory.mktemp("small") / "model")
+
+
+@pytest.fixture
+def folder(small: Path, tmp_path: Path) -> Path:
+    """A copy that the test may change."""
+    return shutil.copytree(small, tmp_path / "model")

@@ -24,9 +24,6 @@ from rich.table import Table
 
 from semblance.models.catalogue import similarity
 from semblance.models.embeddings import Doubles
-from semblance.models.evaluation.datasets import data_set
-from semblance.models.evaluation.datasets.retrieval import read
-from semblance.models.evaluation.tasks import Retrieval
 from semblance.models.measures.chunks import split_by_size
 from semblance.models.measures.pairwise import score_all_pairs
 from semblance.models.protocols import Encoder
@@ -34,6 +31,9 @@ from semblance.models.runtime import Compute
 from semblance.service.api.routes.search import DEFAULT_CANDIDATES
 from semblance.service.model_loading.builtin import BUILT_IN
 from semblance.service.model_loading.registry import read_source
+from semblance_lab.evaluation.datasets import data_set
+from semblance_lab.evaluation.datasets.retrieval import read
+from semblance_lab.evaluation.tasks import Retrieval
 from tests.support.results import save_results
 from tests.support.wide_console import wide_console
 

@@ -29,11 +29,11 @@ from rich.table import Table
 
 from semblance.models import catalogue
 from semblance.models.embeddings import Floats
-from semblance.models.evaluation.statistics.ranking import recall
 from semblance.service.filters import Filter, parse_filter
 from semblance.service.indexes.collection_index import CollectionIndex
 from semblance.service.ports.documents import VectorChange
 from semblance.service.ports.indexes import ENGINES
+from semblance_lab.evaluation.statistics.ranking import recall
 from tests.support.results import save_results
 from tests.support.sentence_vectors import sentence_vectors
 from tests.support.service_monitor import resident_mb

@@ -24,7 +24,7 @@ from typing import Any
 import yaml
 from rich.table import Table
 
-from semblance.models.origin.scoring.scoring import FORMS
+from semblance_lab.origin.scoring.scoring import FORMS
 from tests.support.results import save_results
 from tests.support.running_service import SEMBLANCE
 from tests.support.wide_console import wide_console

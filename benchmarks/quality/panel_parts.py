@@ -2,12 +2,12 @@
 
     python -m benchmarks.quality.panel_parts --data "$SEMBLANCE_DATA"
 
-Writes models/evaluation/panel_parts.json, the same file on every run. Some sets of the panel of `semblance evaluate
---sets panel` repeat pairs of test sets: the STS benchmark is drawn from the yearly STS tasks, for example. Those pairs
-are not in the panel, so that a model chosen by the panel was not chosen by the tests. A set that is also trained on is
-split between the panel and training, and the other sets of the panel leave out pairs with a sentence of the training
-part: many pairs of Edinburgh++ are from MSRP, and would otherwise be lost to training. Pairs are compared by the normal
-form of their sentences, in either order.
+Writes lab/semblance_lab/evaluation/panel_parts.json, the same file on every run. Some sets of the panel of `semblance
+evaluate --sets panel` repeat pairs of test sets: the STS benchmark is drawn from the yearly STS tasks, for example.
+Those pairs are not in the panel, so that a model chosen by the panel was not chosen by the tests. A set that is also
+trained on is split between the panel and training, and the other sets of the panel leave out pairs with a sentence of
+the training part: many pairs of Edinburgh++ are from MSRP, and would otherwise be lost to training. Pairs are
+compared by the normal form of their sentences, in either order.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import track
 
-from semblance.models.evaluation.contamination import held_out_forms, normal_form
-from semblance.models.evaluation.datasets.panel_parts import panel_name
-from semblance.models.evaluation.parts import PARTS_FILE, hashes_of, pair_hash, pairs_of, split_off
-from semblance.service.cli.evaluate.data_sets import read_task
+from semblance_lab.cli.evaluate.data_sets import read_task
+from semblance_lab.evaluation.contamination import held_out_forms, normal_form
+from semblance_lab.evaluation.datasets.panel_parts import panel_name
+from semblance_lab.evaluation.parts import PARTS_FILE, hashes_of, pair_hash, pairs_of, split_off
 from tests.support.project import PROJECT
 
 # the sets of 2015 are not among them: interpretable STS 2016 train is the whole of 2015, annotated again
@@ -58,7 +58,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder with benchmarks, as for semblance evaluate")
     lists = parts(parser.parse_args().data)
-    file = PROJECT / "models" / "evaluation" / PARTS_FILE
+    file = PROJECT / "lab" / "semblance_lab" / "evaluation" / PARTS_FILE
     file.write_text(as_json(lists), "utf-8")
     for name, hashes in lists.items():
         Console().print(f"{name}: {len(hashes):,} pairs")

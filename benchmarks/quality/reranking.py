@@ -24,13 +24,13 @@ from rich.progress import track
 from rich.table import Table
 from semblance_client import Client
 
-from semblance.models.evaluation.evaluation import interval_of
-from semblance.models.evaluation.statistics.bootstrap import Interval, Resampling, bca_mean, difference
-from semblance.models.evaluation.statistics.counts import mean_value
-from semblance.models.evaluation.statistics.ranking import ndcg
-from semblance.models.evaluation.tasks import Rankings, Retrieval, Task
-from semblance.service.cli.evaluate.data_sets import read_task
+from semblance.models.judgments.bootstrap import Interval, Resampling, bca_mean, difference
+from semblance.models.judgments.counts import mean_value
 from semblance.service.usecases.rerank import DEFAULT_MEASURE
+from semblance_lab.cli.evaluate.data_sets import read_task
+from semblance_lab.evaluation.evaluation import interval_of
+from semblance_lab.evaluation.statistics.ranking import ndcg
+from semblance_lab.evaluation.tasks import Rankings, Retrieval, Task
 from tests.support.results import save_results
 from tests.support.running_service import running_service
 from tests.support.wide_console import wide_console

@@ -13,14 +13,14 @@ from dataclasses import asdict
 from pathlib import Path
 
 from semblance.models import catalogue
-from semblance.models.evaluation.reporting.tables import typical_table
-from semblance.models.evaluation.scorer import LocalScorer
-from semblance.models.evaluation.typical_scores import GRADES, typical_scores
 from semblance.models.runtime import Compute
-from semblance.service.cli.evaluate.data_sets import read_task
 from semblance.service.cli.toolbox.console import print_table
 from semblance.service.model_loading.builtin import BUILT_IN
 from semblance.service.model_loading.registry import read_source
+from semblance_lab.cli.evaluate.data_sets import read_task
+from semblance_lab.evaluation.reporting.tables import typical_table
+from semblance_lab.evaluation.scorer import LocalScorer
+from semblance_lab.evaluation.typical_scores import GRADES, typical_scores
 from tests.support.no_progress import no_progress
 from tests.support.results import save_results
 

@@ -31,12 +31,12 @@ from rich.console import Console
 from rich.table import Table
 
 from semblance.models.embeddings import unit_rows
-from semblance.models.evaluation.datasets import data_set
-from semblance.models.evaluation.tasks import GradedPairs, LabeledPairs
+from semblance.models.judgments.pairs import GradedPairs, LabeledPairs
 from semblance.models.protocols import Encoder
 from semblance.models.runtime import Compute
 from semblance.service.model_loading.registry import read_source
 from semblance.service.usecases.embed import UNREAD_SHARE
+from semblance_lab.evaluation.datasets import data_set
 from tests.support.results import save_results
 from tests.support.wide_console import wide_console
 
@@ -70,7 +70,7 @@ def translations(language: str) -> Iterator[tuple[str, str]]:
     """English message and translation, of all of Django's sentences in a language."""
     package = importlib.util.find_spec("django")
     if package is None or package.origin is None:
-        raise SystemExit("this needs the extra bench: pip install '.[cpu,train,bench]'")
+        raise SystemExit("this needs the extra bench: scripts/install lab,bench")
     for file in sorted(Path(package.origin).parent.rglob(f"locale/{language}/LC_MESSAGES/django.po")):
         with file.open("rb") as stream, redirect_stdout(StringIO()):  # its warnings of untranslated plurals
             for message in read_po(stream, locale=language, ignore_obsolete=True):

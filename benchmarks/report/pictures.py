@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from semblance.models.evaluation.reporting.report import COLORS
+from semblance_lab.evaluation.reporting.report import COLORS
 
 WIDTH = 8.0  # inches
 

@@ -22,10 +22,10 @@ from rich.table import Table
 from semblance.models import catalogue
 from semblance.models.embeddings import TokenEmbeddings
 from semblance.models.files.tables import read_tsv
-from semblance.models.origin.scoring.origin import Origin
 from semblance.models.protocols import Encoder
 from semblance.models.runtime import Compute
 from semblance.service.model_loading.registry import read_source
+from semblance_lab.origin.scoring.origin import Origin
 from tests.support.results import save_results
 from tests.support.wide_console import wide_console
 

@@ -29,8 +29,8 @@ from rich.progress import track
 from rich.table import Table
 from transformers import BertConfig, BertModel
 
-from semblance.models.training.losses.pairwise_rcmd import TokenBatch
-from semblance.models.training.objective import in_batch_cross_entropy
+from semblance_lab.training.losses.pairwise_rcmd import TokenBatch
+from semblance_lab.training.objective import in_batch_cross_entropy
 from tests.support.peak_memory import PeakMemory, free_bytes, run_in_subprocess
 from tests.support.rcmd_variants import VARIANTS
 from tests.support.results import save_results

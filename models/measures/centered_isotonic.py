@@ -75,7 +75,7 @@ def centered_isotonic(scores: Doubles, matches: Booleans) -> ProbabilityMap:
 
     Source: oron-flournoy-2017-centered, section 3; without their intervals.
     """
-    from scipy.optimize import isotonic_regression  # noqa: PLC0415 - of the extra `train`; a fitted map needs it not
+    from scipy.optimize import isotonic_regression  # noqa: PLC0415 - of the extra `calibrate`; a fitted map does not need it
 
     if not len(scores) or not np.isfinite(scores).all():
         raise ValueError("scores must be finite, and at least one")

@@ -13,15 +13,15 @@ from rich.console import Console
 from semblance.models.catalogue import similarity
 from semblance.models.embeddings import Doubles
 from semblance.models.errors import BadDataSet, SemblanceError
-from semblance.models.evaluation.reliability import Reliability, Scored, cross_fitted, reliability
-from semblance.models.evaluation.reporting.tables import TextTable, error_cell
-from semblance.models.evaluation.scorer import LocalScorer
-from semblance.models.evaluation.statistics.bootstrap import Resampling
-from semblance.models.evaluation.tasks import LabeledPairs
+from semblance.models.judgments.bootstrap import Resampling
+from semblance.models.judgments.pair_scorer import PairScorer
+from semblance.models.judgments.pairs import GradedPairs, LabeledPairs, labeled
+from semblance.models.judgments.reliability import Reliability, Scored, cross_fitted, error_cell, reliability
+from semblance.models.judgments.user_tables import PAIR_LAYOUTS, read_user_data, renamed_columns
 from semblance.models.measures.centered_isotonic import centered_isotonic
 from semblance.models.text import Booleans
-from semblance.service.cli.evaluate.data_sets import labeled, read_task, renamed_columns
-from semblance.service.cli.toolbox.console import loop_bars, print_line, print_table
+from semblance.service.cli.toolbox.console import TextTable, loop_bars, print_line, print_table
+from semblance.service.cli.toolbox.lab import lab_module
 from semblance.service.cli.toolbox.options import Columns, Data, SameFrom, require_entries
 from semblance.service.model_loading.calibrations import CalibrationFile, ReliabilityBin, save_calibration
 from semblance.service.model_loading.device import load_model
@@ -75,14 +75,14 @@ def calibrate(  # noqa: PLR0913 - one parameter an option
     try:
         for each in measures:
             similarity(each)  # an unknown name fails before any work is done
-        task = read_task(pairs, data, renamed_columns(columns, [pairs]))
+        task = _read(pairs, data, columns)
         if isinstance(task, LabeledPairs) and same_from is not None:
             raise BadDataSet(f"{pairs} has labels instead of grades: leave out --same-from")
         found = labeled(pairs, task, same_from)
         _require_enough(pairs, found)
         encoder = load_model(model, settings)
         with loop_bars(Console(stderr=True)) as track:
-            scores = LocalScorer(encoder, track).scores(measures, found.left, found.right)
+            scores = PairScorer(encoder, track).scores(measures, found.left, found.right)
         matches = np.asarray(found.matches, np.bool_)
         shown = name or Path(pairs.partition(":")[2] or pairs).stem
         fitted = [_fit(encoder.name, encoder.space, each, shown, (scores[each], matches)) for each in measures]
@@ -92,6 +92,14 @@ def calibrate(  # noqa: PLR0913 - one parameter an option
     header = ("measure", "pairs", "matches", "calibration error", "Brier score")
     print_table(TextTable(f"{encoder.name}, fitted to {shown}", header, tuple(_rows(fitted))))
     print_line(Console(), f"kept in {files[0].parent}; restart the service to use them")
+
+
+def _read(name: str, data: Path | None, columns: Sequence[str]) -> GradedPairs | LabeledPairs:
+    kind, colon, path = name.partition(":")
+    if colon:
+        return read_user_data(PAIR_LAYOUTS, kind, Path(path), renamed_columns(PAIR_LAYOUTS, columns, [name]))
+    task: GradedPairs | LabeledPairs = lab_module("cli.evaluate.data_sets").read_task(name, data)
+    return task
 
 
 def _require_enough(name: str, pairs: LabeledPairs) -> None:

@@ -6,8 +6,9 @@ the functions that use them, so that `--help` is fast and works without them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
+from types import ModuleType
 from typing import Any, ClassVar, TypeAlias
 
 import typer
@@ -15,46 +16,46 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from semblance.models.errors import MissingExtra
+from semblance.service.cli.toolbox.lab import MissingLab, lab_module
 
 PACKAGE = "semblance.service.cli"
 EXTRAS = {  # packages of extras, by the name they are imported by: the extra and the package
-    "accelerate": ("train", "accelerate"),
-    "datasets": ("train", "datasets"),
-    "duckdb": ("train", "duckdb"),
-    "gensim": ("train", "gensim"),
-    "matplotlib": ("train", "matplotlib"),
     "mcp": ("mcp", "mcp"),
     "mcp_types": ("mcp", "mcp"),
     "ot": ("transport", "pot"),
-    "peft": ("train", "peft"),
-    "pyarrow": ("train", "pyarrow"),
+    "pyarrow": ("parquet", "pyarrow"),
     "ray": ("ray", "ray"),
-    "scipy": ("train", "scipy"),
-    "sentence_transformers": ("train", "sentence-transformers"),
-    "sklearn": ("train", "scikit-learn"),
+    "scipy": ("calibrate", "scipy"),
     "torch": ("models", "torch"),
     "transformers": ("models", "transformers"),
-    "yaml": ("train", "pyyaml"),
 }
 
 Verbs: TypeAlias = Mapping[str, tuple[str, str]]
-"""For each verb the module below `PACKAGE` that holds a function of that name, and the first line of its help."""
+"""For each verb the module that holds a function of that name, and the first line of its help.
+
+Modules are below `PACKAGE`, those of the lab below `semblance_lab.cli`.
+"""
 
 
 class LazyGroup(TyperGroup):
     """Command group that lists its verbs without importing them, so that `--help` is fast."""
 
     verbs: ClassVar[Verbs] = {}
+    lab_verbs: ClassVar[Verbs] = {}
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        lazy = {name: _LazyCommand(name, module, summary) for name, (module, summary) in self.verbs.items()}
+        own = {name: _LazyCommand(name, _own_module, *entry) for name, entry in self.verbs.items()}
+        lab = {name: _LazyCommand(name, _lab_module, *entry) for name, entry in self.lab_verbs.items()}
+        lazy = {**own, **lab}
         self.commands = {**lazy, **self.commands}
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a verb. Raises SystemExit if it needs an extra that is not installed."""
+        """Run a verb. Raises SystemExit if it needs the lab or an extra that is not installed."""
         try:
             return super().invoke(ctx)
+        except MissingLab as error:
+            raise SystemExit(f"`semblance {_verb(ctx)}`: {error}") from error
         except ModuleNotFoundError as error:
             name = (error.name or "").partition(".")[0]
             if name not in EXTRAS:
@@ -72,18 +73,26 @@ def _verb(ctx: Any) -> str:
     return " ".join(names)
 
 
+def _own_module(name: str) -> ModuleType:
+    return import_module(f"{PACKAGE}.{name}")
+
+
+def _lab_module(name: str) -> ModuleType:
+    return lab_module(f"cli.{name}")
+
+
 class _LazyCommand(TyperCommand):
     """Entry in the help of a group, replaced by the real command when it is called."""
 
-    def __init__(self, name: str, module: str, summary: str) -> None:
+    def __init__(self, name: str, load: Callable[[str], ModuleType], module: str, summary: str) -> None:
         super().__init__(name, help=summary)
-        self._module = module
+        self._load, self._module = load, module
 
     def make_context(self, info_name: Any, args: Any, parent: Any = None, **extra: Any) -> Any:
         """Context of the real command, which the group then invokes."""
         verb = str(self.name)
         app = typer.Typer(rich_markup_mode=None, add_completion=False)
-        app.command(verb)(getattr(import_module(f"{PACKAGE}.{self._module}"), verb))
+        app.command(verb)(getattr(self._load(self._module), verb))
         return get_command(app).make_context(info_name, args, parent, **extra)
 
 
@@ -100,17 +109,19 @@ class SemblanceVerbs(LazyGroup):
         "serve": ("serve", "Serve the HTTP API until interrupted."),
         "models": ("models", "Check and list the models that would be served."),
         "project": ("project", "Fit a projection to the vectors of many texts."),
-        "evaluate": ("evaluate.verb", "Measure how well scores agree with human judgments."),
         "calibrate": ("calibrate", "Fit the probability that people call a pair the same."),
         "embed": ("batches.embed", "Encode files of texts into files of vectors."),
         "duplicates": ("duplicates", "List groups of near-duplicates in a collection."),
         "mcp": ("mcp", "Serve a language model by the Model Context Protocol."),
-        "train": ("train", "Train an encoder by the recipe of a paper."),
-        "harvest": ("harvest", "Draw pairs of sentences and score them by Origin."),
         "backup": ("backup", "Copy all collections into a folder."),
         "restore": ("restore", "Replace all collections by those of a backup."),
         "size": ("size", "Estimate the memory and disk that a collection needs."),
         "snapshot": ("snapshot", "Copy the data of a running service for a new replica."),
+    }
+    lab_verbs: ClassVar[Verbs] = {
+        "evaluate": ("evaluate.verb", "Measure how well scores agree with human judgments."),
+        "train": ("train", "Train an encoder by the recipe of a paper."),
+        "harvest": ("harvest", "Draw pairs of sentences and score them by Origin."),
     }
 
 
@@ -140,7 +151,7 @@ class KeyVerbs(LazyGroup):
 class OriginVerbs(LazyGroup):
     """Verbs of `semblance origin`."""
 
-    verbs: ClassVar[Verbs] = {
+    lab_verbs: ClassVar[Verbs] = {
         "corpus": ("origin.corpus", "Build a corpus, vocabulary and bigram index from text."),
         "train": ("origin.train", "Train the coherence and the generative models."),
         "score": ("origin.score", "Score the similarity of sentences by their contexts."),
@@ -153,7 +164,7 @@ class OriginVerbs(LazyGroup):
 class PairsVerbs(LazyGroup):
     """Verbs of `semblance pairs`."""
 
-    verbs: ClassVar[Verbs] = {
+    lab_verbs: ClassVar[Verbs] = {
         "tweets": ("pairs.conversations", "Mine pairs and rankings from tweets, quotes and replies."),
         "threads": ("pairs.conversations", "Mine pairs and a ranking from threads of linked texts."),
         "harvest": ("pairs.harvest", "Join harvested shards and split them for training."),

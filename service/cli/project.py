@@ -18,9 +18,8 @@ from semblance.models.adaptation.adapted_model import PROJECTIONS, Projection
 from semblance.models.embeddings import Doubles
 from semblance.models.encoders.checked import encode_checked
 from semblance.models.errors import BadDataSet, SemblanceError
-from semblance.models.evaluation.scorer import Track
 from semblance.models.files.lines import json_lines, numbered_lines
-from semblance.models.protocols import Encoder
+from semblance.models.protocols import Encoder, Track
 from semblance.models.text import text_problem
 from semblance.service.cli.toolbox.console import loop_bars
 from semblance.service.model_loading.device import load_single

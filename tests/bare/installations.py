@@ -60,7 +60,8 @@ def _install_wheels(folder: Path, builder: Path) -> None:
     [own] = (folder / "wheels" / "lib").glob("python*/site-packages")
     (own / "needed.pth").write_text(f"{needed}\n")
     pip = [sys.executable, "-m", "pip", "--python", str(folder / "wheels" / "bin" / "python")]
-    install([*pip, "install", "--quiet", "--no-deps", *map(str, wheels.iterdir())])
+    served = [str(wheel) for wheel in wheels.iterdir() if not wheel.name.startswith("semblance_lab")]
+    install([*pip, "install", "--quiet", "--no-deps", *served])
     install([*pip, "check"])
 
 

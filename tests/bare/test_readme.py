@@ -24,7 +24,7 @@ ELSEWHERE = (  # how blocks begin that need more, or show a picture
     "scripts/serve ",  # the fixture `url` runs it; scripts/test runs these tests
     "docker ",  # tests/deploy/test_image.py runs the steps of the Dockerfile
     " text ─",
-    "$ semblance evaluate ",  # tests/integration/test_docs.py: it needs the extra train
+    "$ semblance evaluate ",  # tests/integration/test_docs.py: it needs the lab
 )
 BLOCKS = [each for each in blocks(PROJECT / "README.md") if not each.code.startswith(ELSEWHERE)]
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from benchmarks.quality.default_model import RECIPE, VARIANTS, read_glosses, row, settings_of, write_inputs
-from semblance.service.cli.train import read_recipe
+from semblance_lab.cli.train import read_recipe
 from tests.support.text_files import write, write_table
 
 SYNSETS = (

@@ -13,8 +13,8 @@ from semblance_client import Client
 
 from benchmarks.baselines.rerankers import Question, rerank_body, scores_of
 from benchmarks.quality.reranking import BEST, FIRST_STAGE, MEASURES, candidates, intervals_of, rows, values_of
-from semblance.models.evaluation.tasks import Rankings, Retrieval
-from semblance.service.cli.evaluate.data_sets import read_task
+from semblance_lab.cli.evaluate.data_sets import read_task
+from semblance_lab.evaluation.tasks import Rankings, Retrieval
 from tests.conftest import built_in_checkpoint
 from tests.support.running_service import running_service
 

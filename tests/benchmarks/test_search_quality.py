@@ -12,12 +12,12 @@ from semblance_client import Client
 
 from benchmarks.quality.search import near_ids, passage_length, planted, snippets, term_bonus
 from semblance.models.embeddings import unit_rows
-from semblance.models.evaluation.tasks import Rankings, Retrieval
 from semblance.models.protocols import Encoder
 from semblance.models.runtime import Compute
 from semblance.models.text import Role
 from semblance.models.tokenization.passages import Cut, sentences
 from semblance.service.model_loading.registry import read_source
+from semblance_lab.evaluation.tasks import Rankings, Retrieval
 from tests.support.plain_bm25 import bm25_scores
 from tests.support.running_service import running_service
 from tests.support.small_model import load, write_glove

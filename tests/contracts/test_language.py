@@ -18,14 +18,14 @@ TITLE = 90  # characters of the first line of a docstring
 HERE = Path(__file__)
 FILES = [
     file
-    for folder in ("models", "service", "clients", "benchmarks", "tests", "docs")
+    for folder in ("models", "service", "lab/semblance_lab", "clients", "benchmarks", "tests", "docs")
     for file in sorted((PROJECT / folder).rglob("*"))
     if file.suffix in (".py", ".md") and file != HERE and "results" not in file.parts
 ] + sorted(PROJECT.glob("*.md"))
 SOURCE = [
     file
     for file in FILES
-    if file.suffix == ".py" and file.relative_to(PROJECT).parts[0] in ("models", "service", "clients")
+    if file.suffix == ".py" and file.relative_to(PROJECT).parts[0] in ("models", "service", "lab", "clients")
 ]
 
 

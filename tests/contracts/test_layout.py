@@ -19,10 +19,10 @@ FAMILIES = {  # one method a file, found by its name
     "models/projections",
     "models/formats",
     "models/runtimes",
-    "models/evaluation/datasets",
-    "models/evaluation/reproductions",
-    "models/training/objectives",
-    "models/training/recipes",
+    "lab/semblance_lab/evaluation/datasets",
+    "lab/semblance_lab/evaluation/reproductions",
+    "lab/semblance_lab/training/objectives",
+    "lab/semblance_lab/training/recipes",
     "service/indexes/engines",
     "service/api/routes",
     "service/cli",
@@ -40,7 +40,7 @@ def modules(*folders: str) -> list[Path]:
     ]
 
 
-SOURCE = modules("models", "service")
+SOURCE = modules("models", "service", "lab/semblance_lab")
 CLIENTS = modules("clients")
 
 
@@ -72,6 +72,7 @@ def test_no_timeout_loses_a_cancellation() -> None:
 
 def test_tests_mirror_the_packages() -> None:
     packages = {file.relative_to("tests").parent for file in modules("tests/models", "tests/service")}
+    packages |= {"lab/semblance_lab" / file.relative_to("tests/lab").parent for file in modules("tests/lab")}
     assert [str(each) for each in sorted(packages) if not (PROJECT / each / "__init__.py").is_file()] == []
 
 
@@ -93,14 +94,14 @@ def test_a_class_name_means_one_thing() -> None:
 
 def test_the_page_of_places_names_files_that_exist() -> None:
     page = (PROJECT / "tests" / "contracts" / "where_things_are.md").read_text("utf-8")
-    places = re.findall(r"`((?:models|service)/[\w/.]+)`", page)
+    places = re.findall(r"`((?:models|service|lab)/[\w/.]+)`", page)
     assert len(places) >= 10
     assert [place for place in places if not (PROJECT / place).exists()] == []
 
 
 def test_benchmarks_import_test_support_and_never_the_reverse() -> None:
     imports = re.compile(r"^\s*(?:from|import) benchmarks\b", re.MULTILINE)
-    files = modules("tests/support", "tests/soak", "tests/models", "tests/service", "tests/contracts")
+    files = modules("tests/support", "tests/soak", "tests/models", "tests/service", "tests/lab", "tests/contracts")
     assert [str(file) for file in files if imports.search((PROJECT / file).read_text("utf-8"))] == []
 
 

@@ -13,17 +13,17 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from semblance.models import catalogue
-from semblance.models.training.objective import EncodedColumn, Objective
-from semblance.models.training.objectives.clrcmd import Clrcmd
-from semblance.models.training.objectives.cosine_regression import CosineRegression
-from semblance.models.training.objectives.multiple_negatives_ranking import MultipleNegativesRanking
-from semblance.models.training.objectives.softmax import Softmax
-from semblance.models.training.objectives.triplet import Triplet
-from tests.models.training.drawn_columns import drawn_column
+from semblance_lab.training.objective import EncodedColumn, Objective
+from semblance_lab.training.objectives.clrcmd import Clrcmd
+from semblance_lab.training.objectives.cosine_regression import CosineRegression
+from semblance_lab.training.objectives.multiple_negatives_ranking import MultipleNegativesRanking
+from semblance_lab.training.objectives.softmax import Softmax
+from semblance_lab.training.objectives.triplet import Triplet
+from tests.lab.training.drawn_columns import drawn_column
 from tests.support.project import PROJECT
 
 B, TOKENS, DIM = 6, 5, 8
-OBJECTIVES = catalogue.names("semblance.models.training.objectives")
+OBJECTIVES = catalogue.names("semblance_lab.training.objectives")
 BIBLIOGRAPHY = PROJECT / "references.bib"
 
 every_objective = pytest.mark.parametrize("name", OBJECTIVES)
@@ -134,7 +134,7 @@ def test_missing_columns_and_labels_are_refused(name: str) -> None:
 
 @every_objective
 def test_the_docstring_has_formula_example_advice_and_source(name: str) -> None:
-    text = inspect.getdoc(catalogue.find("semblance.models.training.objectives", name)) or ""
+    text = inspect.getdoc(catalogue.find("semblance_lab.training.objectives", name)) or ""
     paragraphs = text.split("\n\n")
     assert "::" in text
     assert ">>>" in text

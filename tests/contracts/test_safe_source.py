@@ -10,7 +10,7 @@ from tests.support.project import PROJECT
 RESULTS = PROJECT / "benchmarks" / "results"  # contains the virtual environments of peers
 FILES = [
     file
-    for folder in ("models", "service", "clients", "benchmarks", "tests/support", "tests/soak")
+    for folder in ("models", "service", "lab/semblance_lab", "clients", "benchmarks", "tests/support", "tests/soak")
     for file in sorted((PROJECT / folder).rglob("*.py"))
     if not file.is_relative_to(RESULTS)
 ]

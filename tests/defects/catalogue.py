@@ -11,7 +11,7 @@ from tests.defects.defect import Defect
 DEFECTS = (
     Defect(
         "threads: a rejected tweet does not join its thread",
-        "semblance.models.corpora.links.link_threads",
+        "semblance_lab.corpora.links.link_threads",
         """\
             joined.append((tweets[0].id, tweets[1].id))  # a rejected tweet still joins its thread
             for tweet in tweets:
@@ -22,7 +22,7 @@ DEFECTS = (
                 texts.setdefault(tweet.id, cleaned_text(tweet))
             joined.append((tweets[0].id, tweets[1].id))
 """,
-        ("tests/models/corpora/test_threads.py",),
+        ("tests/lab/corpora/test_threads.py",),
     ),
     Defect(
         "pooling: the last token of a prompt enters the mean",
@@ -33,10 +33,10 @@ DEFECTS = (
     ),
     Defect(
         "nDCG@k: the ideal ranking is not cut at rank k",
-        "semblance.models.evaluation.statistics.ranking.ndcg",
+        "semblance_lab.evaluation.statistics.ranking.ndcg",
         "reverse=True)[:k])",
         "reverse=True))",
-        ("tests/models/evaluation/statistics/test_ranking.py",),
+        ("tests/lab/evaluation/statistics/test_ranking.py",),
     ),
     Defect(
         "atomic files: a single file is not flushed before it gets its name",
@@ -68,10 +68,10 @@ DEFECTS = (
     ),
     Defect(
         "harvest: near sentences may come from the anchor's own document",
-        "semblance.models.origin.harvest.sampling.BundleSampler._near",
+        "semblance_lab.origin.harvest.sampling.BundleSampler._near",
         "if candidates and self._corpus.document[first] != self._corpus.document[anchor]:",
         "if candidates and first != anchor:",
-        ("tests/models/origin/harvest/test_sampling.py",),
+        ("tests/lab/origin/harvest/test_sampling.py",),
     ),
     Defect(
         "cores: a quota of 1.2 cores is rounded down",
@@ -103,17 +103,17 @@ DEFECTS = (
     ),
     Defect(
         "loss of RCMD: padding of the left text can be a best match",
-        "semblance.models.training.losses.pairwise_rcmd._masked_cosines",
+        "semblance_lab.training.losses.pairwise_rcmd._masked_cosines",
         "cosines.masked_fill_(~x_mask[:, :, None, None], -torch.inf)",
         "cosines.masked_fill_(~x_mask[:, :, None, None], 0.0)",
-        ("tests/models/training/losses/test_pairwise_rcmd.py",),
+        ("tests/lab/training/losses/test_pairwise_rcmd.py",),
     ),
     Defect(
         "in-batch loss: the first hard negative is taken for the positive",
-        "semblance.models.training.objectives.multiple_negatives_ranking.MultipleNegativesRanking.__call__",
+        "semblance_lab.training.objectives.multiple_negatives_ranking.MultipleNegativesRanking.__call__",
         "for candidates in (positive, *negatives)",
         "for candidates in (*negatives, positive)",
-        ("tests/models/training/test_objectives.py",),
+        ("tests/lab/training/test_objectives.py",),
     ),
     Defect(
         "keys: none is asked for where only reading is open",

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-SOURCE_ROOTS = (".", "clients/python")  # folders of a project that packages are imported from
+SOURCE_ROOTS = (".", "lab", "clients/python")  # folders of a project that packages are imported from
 
 
 class Outdated(Exception):

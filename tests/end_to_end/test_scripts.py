@@ -54,10 +54,10 @@ def install(venv: Path, *extras: str) -> tuple[int, str, list[str]]:
     ("extras", "installed"),
     [
         ((), "."),
-        (("train",), ".[train]"),
-        (("train", "dev"), ".[train,dev]"),
-        (("train,dev",), ".[train,dev]"),
-        (("train,", " dev ", "ray,milvus"), ".[train,dev,ray,milvus]"),
+        (("models",), ".[models]"),
+        (("lab", "dev"), ".[dev] --editable lab"),
+        (("lab,dev",), ".[dev] --editable lab"),
+        (("models,", " dev ", "ray,milvus"), ".[models,dev,ray,milvus]"),
     ],
 )
 def test_extras_are_installed_once(venv: Path, extras: tuple[str, ...], installed: str) -> None:
@@ -71,12 +71,12 @@ def test_extras_are_installed_once(venv: Path, extras: tuple[str, ...], installe
     assert len(install(venv, *extras)[2]) == 3 * len(called)
 
 
-@pytest.mark.parametrize("extras", [("nosuch",), ("train", "nosuch"), ("train,nosuch",), ("nosuch", "train"), ("-e",)])
+@pytest.mark.parametrize("extras", [("nosuch",), ("lab", "nosuch"), ("dev,nosuch",), ("nosuch", "dev"), ("-e",)])
 def test_an_unknown_extra_is_refused_with_the_known_ones(venv: Path, extras: tuple[str, ...]) -> None:
     status, message, called = install(venv, *extras)
     assert (status, called) == (2, [])
     known = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
-    assert message.split(": choose among ")[1].split() == list(known)
+    assert message.split(": choose among ")[1].split() == ["lab", *known]
 
 
 def test_uv_installs_with_the_index_and_links_of_pip(venv: Path) -> None:

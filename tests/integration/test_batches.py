@@ -19,13 +19,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from semblance.models.embeddings import Floats
-from semblance.models.origin.harvest.dataset import join_shards
 from semblance.service.cli.batches.vector_files import read_space
 from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.ports.documents import Collection, PassageKey, Version
+from semblance_lab.origin.harvest.dataset import join_shards
 from tests.conftest import missing
-from tests.models.origin.untrained_origin import write_untrained
+from tests.lab.origin.untrained_origin import write_untrained
 from tests.support.command_line import semblance
 from tests.support.ray_workers import kill_workers, local_cluster
 from tests.support.running_service import SEMBLANCE

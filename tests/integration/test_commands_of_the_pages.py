@@ -29,7 +29,7 @@ import typer
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from semblance.service.cli.main import PACKAGE, LazyGroup, SemblanceVerbs, app
+from semblance.service.cli.main import LazyGroup, SemblanceVerbs, app
 from tests.support.command_line import SETTINGS
 from tests.support.command_line import semblance as run_semblance
 from tests.support.page_commands import (
@@ -39,6 +39,7 @@ from tests.support.page_commands import (
     commands,
     inner_semblance,
     json_lines,
+    modules_of,
     program,
     score_by_each,
     serving,
@@ -370,8 +371,8 @@ def parse(words: list[str]) -> None:
         return
     with pytest.MonkeyPatch.context() as patch:
         for module, verb in {verb_of(words)}:
-            function = getattr(import_module(f"{PACKAGE}.{module}"), verb)
-            patch.setattr(f"{PACKAGE}.{module}.{verb}", wraps(function)(lambda **_: None))
+            function = getattr(import_module(module), verb)
+            patch.setattr(f"{module}.{verb}", wraps(function)(lambda **_: None))
         ran = CliRunner().invoke(app, words, env=SETTINGS)
     assert (ran.exit_code, ran.output) == (0, ""), words
 
@@ -398,8 +399,8 @@ def short_commands() -> Iterator[tuple[str, str]]:
             yield page.name, " ".join(command.split())
     groups: tuple[type[LazyGroup], ...] = (SemblanceVerbs, *GROUPS.values())
     for group in groups:
-        for name, (module, _) in group.verbs.items():
-            text = inspect.getdoc(getattr(import_module(f"{PACKAGE}.{module}"), name)) or ""
+        for name, module in modules_of(group).items():
+            text = inspect.getdoc(getattr(import_module(module), name)) or ""
             examples = re.findall(r"^  (?:[A-Z_]+=\S+ )?(semblance .*)", text, re.MULTILINE)
             assert examples, f"semblance {name} --help shows no example"
             for command in examples:
@@ -417,7 +418,7 @@ def test_short_commands_name_verbs_and_options_that_exist() -> None:
         except KeyError:
             pytest.fail(f"{place}: there is no such verb: {command}")
         verb = typer.Typer(add_completion=False)
-        verb.command()(getattr(import_module(f"{PACKAGE}.{module}"), name))
+        verb.command()(getattr(import_module(module), name))
         known = {option for parameter in get_command(verb).params for option in parameter.opts} | {"--help"}
         assert {word for word in words if word.startswith("--")} <= known, f"{place}: {command}"
         seen += 1

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from semblance_client import Client, SemblanceError
 
-from semblance.service.cli.evaluate.remote_scorer import RemoteScorer
+from semblance_lab.cli.evaluate.remote_scorer import RemoteScorer
 from tests.support.command_line import semblance
 from tests.support.no_progress import no_progress
 from tests.support.text_files import write_json, write_table

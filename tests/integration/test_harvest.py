@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from semblance.models.origin.corpus.token_table import TokenTable
-from semblance.models.origin.corpus.vocabulary import Vocabulary
-from semblance.models.origin.errors import BadHarvest
-from semblance.models.origin.harvest.dataset import SPLITS, join_shards
-from semblance.models.origin.harvest.harvest import HarvestPlan, HarvestProgress, ShardId, harvest
 from semblance.service.cli.main import app
-from tests.models.origin.harvest.test_harvest import flip
-from tests.models.origin.small_harvest import small_corpus, small_source
-from tests.models.origin.untrained_origin import MAX_TOKENS, write_untrained
+from semblance_lab.origin.corpus.token_table import TokenTable
+from semblance_lab.origin.corpus.vocabulary import Vocabulary
+from semblance_lab.origin.errors import BadHarvest
+from semblance_lab.origin.harvest.dataset import SPLITS, join_shards
+from semblance_lab.origin.harvest.harvest import HarvestPlan, HarvestProgress, ShardId, harvest
+from tests.lab.origin.harvest.test_harvest import flip
+from tests.lab.origin.small_harvest import small_corpus, small_source
+from tests.lab.origin.untrained_origin import MAX_TOKENS, write_untrained
 from tests.support.command_line import semblance
 from tests.support.crash_point import CRASHED, CrashPoint, run_in_fork
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from semblance.models.evaluation.datasets import graded_pairs
-from semblance.models.evaluation.scorer import LocalScorer
+from semblance.models.judgments.pairs import graded_pairs
 from semblance.service.model_loading.device import load_source
 from semblance.service.settings import read_settings
-from tests.models.origin.tiny_corpus import write_tiny_corpus
-from tests.models.origin.tiny_networks import SETTINGS
+from semblance_lab.evaluation.scorer import LocalScorer
+from tests.lab.origin.tiny_corpus import write_tiny_corpus
+from tests.lab.origin.tiny_networks import SETTINGS
 from tests.support.command_line import semblance
 from tests.support.no_progress import no_progress
 

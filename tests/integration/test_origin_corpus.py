@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from semblance.models.origin.corpus.corpus import CORPUS_PARTS, Corpus
-from semblance.models.origin.corpus.screening import Screening
-from semblance.models.origin.corpus.token_table import TokenTable
-from semblance.models.origin.corpus.vocabulary import Vocabulary
-from semblance.models.origin.origin_folder import read_about
 from semblance.service.cli.main import app
-from tests.models.origin.tiny_corpus import write_tiny_corpus
+from semblance_lab.origin.corpus.corpus import CORPUS_PARTS, Corpus
+from semblance_lab.origin.corpus.screening import Screening
+from semblance_lab.origin.corpus.token_table import TokenTable
+from semblance_lab.origin.corpus.vocabulary import Vocabulary
+from semblance_lab.origin.origin_folder import read_about
+from tests.lab.origin.tiny_corpus import write_tiny_corpus
 from tests.support.command_line import semblance
 from tests.support.held_command import held
 from tests.support.text_files import write, write_json
@@ -117,7 +117,7 @@ def test_evaluated_sentences_are_left_out(texts: Path, tmp_path: Path) -> None:
 def test_the_same_command_resumes_an_interrupted_run(texts: Path, tmp_path: Path) -> None:
     out, clean = tmp_path / "out", tmp_path / "clean"
     arguments = ("origin", "corpus", str(texts), "--out", str(out))
-    with held("semblance.models.origin.corpus.vocabulary:Vocabulary.train", *arguments) as command:
+    with held("semblance_lab.origin.corpus.vocabulary:Vocabulary.train", *arguments) as command:
         assert list(out.glob(".vocabulary-*"))
         command.interrupt(signal.SIGKILL)
         assert command.process.returncode != 0

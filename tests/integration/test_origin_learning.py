@@ -11,22 +11,22 @@ import numpy as np
 import pytest
 import torch
 
-from semblance.models.origin.corpus.corpus import Corpus
-from semblance.models.origin.corpus.token_table import TokenTable
-from semblance.models.origin.networks.coherence import Coherence
-from semblance.models.origin.networks.coherence_training import (
+from semblance_lab.origin.corpus.corpus import Corpus
+from semblance_lab.origin.corpus.token_table import TokenTable
+from semblance_lab.origin.networks.coherence import Coherence
+from semblance_lab.origin.networks.coherence_training import (
     accuracies_as_json,
     better_than_chance,
     held_out_accuracies,
     train_coherence,
 )
-from semblance.models.origin.networks.generation import Generation
-from semblance.models.origin.networks.loop import TrainingPlan
-from semblance.models.origin.networks.training import Training, train_networks
-from semblance.models.origin.origin_folder import COHERENCE, GENERATION, read_about
-from semblance.models.origin.scoring.scoring import CONTEXT_PARTS
-from tests.models.origin.tiny_corpus import tiny_documents
-from tests.models.origin.tiny_networks import SETTINGS, write_tiny_origin
+from semblance_lab.origin.networks.generation import Generation
+from semblance_lab.origin.networks.loop import TrainingPlan
+from semblance_lab.origin.networks.training import Training, train_networks
+from semblance_lab.origin.origin_folder import COHERENCE, GENERATION, read_about
+from semblance_lab.origin.scoring.scoring import CONTEXT_PARTS
+from tests.lab.origin.tiny_corpus import tiny_documents
+from tests.lab.origin.tiny_networks import SETTINGS, write_tiny_origin
 
 
 @pytest.fixture(scope="module")

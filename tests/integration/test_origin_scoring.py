@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from semblance.models.origin.corpus.token_table import TokenTable
-from semblance.models.origin.corpus.vocabulary import Vocabulary
-from semblance.models.origin.errors import BadOrigin
-from semblance.models.origin.networks.coherence import Coherence
-from semblance.models.origin.networks.generation import Generation
-from semblance.models.origin.origin_folder import (
+from semblance.service.cli.main import app
+from semblance_lab.origin.corpus.token_table import TokenTable
+from semblance_lab.origin.corpus.vocabulary import Vocabulary
+from semblance_lab.origin.errors import BadOrigin
+from semblance_lab.origin.networks.coherence import Coherence
+from semblance_lab.origin.networks.generation import Generation
+from semblance_lab.origin.origin_folder import (
     COHERENCE,
     GENERATION,
     SCREENING,
@@ -25,13 +26,12 @@ from semblance.models.origin.origin_folder import (
     add_about,
     write_step_about,
 )
-from semblance.models.origin.origin_settings import ContextSettings
-from semblance.models.origin.scoring.ablations import ABLATIONS, find_variant
-from semblance.models.origin.scoring.origin import Origin
-from semblance.models.origin.scoring.scoring import CONTEXT_PARTS, FORMS, TERMS, scores
-from semblance.service.cli.main import app
-from tests.models.origin.tiny_corpus import tiny_documents
-from tests.models.origin.untrained_origin import MAX_TOKENS, write_untrained
+from semblance_lab.origin.origin_settings import ContextSettings
+from semblance_lab.origin.scoring.ablations import ABLATIONS, find_variant
+from semblance_lab.origin.scoring.origin import Origin
+from semblance_lab.origin.scoring.scoring import CONTEXT_PARTS, FORMS, TERMS, scores
+from tests.lab.origin.tiny_corpus import tiny_documents
+from tests.lab.origin.untrained_origin import MAX_TOKENS, write_untrained
 from tests.support.text_files import write, write_table
 
 A = "The doctor gave Anna 12 pills against a high fever."

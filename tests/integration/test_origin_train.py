@@ -15,18 +15,18 @@ from safetensors.numpy import load_file
 
 from semblance.models.formats.transformer_folder import read_transformer
 from semblance.models.model_files.source import Source
-from semblance.models.origin.corpus.corpus import Corpus
-from semblance.models.origin.corpus.token_table import TokenTable, write_token_table
-from semblance.models.origin.corpus.vocabulary import Vocabulary
-from semblance.models.origin.errors import BadOrigin
-from semblance.models.origin.networks.coherence_ranking import CoherenceRanking
-from semblance.models.origin.networks.generation import ALL, Generation
-from semblance.models.origin.networks.generation_network import max_sentence_tokens, open_network
-from semblance.models.origin.networks.training import Report, Training, train_networks
-from semblance.models.origin.origin_folder import COHERENCE, GENERATION, add_about
-from semblance.models.origin.scoring.scoring import CONTEXT_PARTS
-from semblance.service.cli.origin.train import train
-from tests.models.origin.tiny_networks import SETTINGS, write_tiny_origin
+from semblance_lab.cli.origin.train import train
+from semblance_lab.origin.corpus.corpus import Corpus
+from semblance_lab.origin.corpus.token_table import TokenTable, write_token_table
+from semblance_lab.origin.corpus.vocabulary import Vocabulary
+from semblance_lab.origin.errors import BadOrigin
+from semblance_lab.origin.networks.coherence_ranking import CoherenceRanking
+from semblance_lab.origin.networks.generation import ALL, Generation
+from semblance_lab.origin.networks.generation_network import max_sentence_tokens, open_network
+from semblance_lab.origin.networks.training import Report, Training, train_networks
+from semblance_lab.origin.origin_folder import COHERENCE, GENERATION, add_about
+from semblance_lab.origin.scoring.scoring import CONTEXT_PARTS
+from tests.lab.origin.tiny_networks import SETTINGS, write_tiny_origin
 from tests.support.command_line import semblance
 from tests.support.held_command import held
 from tests.support.text_files import write
@@ -62,7 +62,7 @@ def folder(corpus_only: Path, tmp_path: Path) -> Path:
 
 @pytest.mark.nightly
 def test_training_uses_the_corpus_settings_and_survives_a_kill(folder: Path) -> None:
-    after_coherence = "semblance.models.origin.networks.training:train_generation"
+    after_coherence = "semblance_lab.origin.networks.training:train_generation"
     with held(after_coherence, "origin", "train", folder, "--device", "cpu") as command:
         command.interrupt(signal.SIGKILL)
     written = (folder / WEIGHTS[0]).stat().st_mtime_ns

@@ -107,7 +107,7 @@ def test_failures_end_with_a_message_and_leave_no_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
 def test_terminated_run_leaves_no_folder(archive: Path, tmp_path: Path, end: signal.Signals) -> None:
     out = tmp_path / "out"
-    with held("semblance.models.corpora.tables:Tables.create", "pairs", "tweets", archive, "--out", out) as command:
+    with held("semblance_lab.corpora.tables:Tables.create", "pairs", "tweets", archive, "--out", out) as command:
         assert list(tmp_path.glob(".out-*/scratch/tables.duckdb"))
         command.interrupt(end)
         assert command.process.returncode != 0

@@ -10,11 +10,11 @@ from semblance_client import Client
 from sentence_transformers import SentenceTransformer
 
 from semblance.models.encoders.transformer import Transformer
-from semblance.models.evaluation.datasets import data_set
-from semblance.models.evaluation.scorer import LocalScorer, Scorer
-from semblance.models.evaluation.statistics.ranking import ndcg, recall
-from semblance.models.evaluation.tasks import Retrieval
-from semblance.service.cli.evaluate.remote_scorer import RemoteScorer
+from semblance_lab.cli.evaluate.remote_scorer import RemoteScorer
+from semblance_lab.evaluation.datasets import data_set
+from semblance_lab.evaluation.scorer import LocalScorer, Scorer
+from semblance_lab.evaluation.statistics.ranking import ndcg, recall
+from semblance_lab.evaluation.tasks import Retrieval
 from tests.conftest import built_in_checkpoint
 from tests.support.no_progress import no_progress
 

@@ -16,8 +16,8 @@ from rich.console import Console
 from semblance.models import catalogue
 from semblance.models.errors import SemblanceError
 from semblance.service.cli.toolbox.options import split_lists
-from semblance.service.cli.train import RECIPES, TrainingOptions, run_training
-from tests.models.training.tiny_runs import sentence, vectors
+from semblance_lab.cli.train import RECIPES, TrainingOptions, run_training
+from tests.lab.training.tiny_runs import sentence, vectors
 from tests.support.command_line import semblance
 from tests.support.held_command import held
 from tests.support.small_model import load
@@ -121,7 +121,7 @@ def test_a_stopped_run_resumes_when_started_again(small: Path, data: Path, tmp_p
     rows, config = rows_for("clrcmd", tmp_path / "rows.tsv"), config_for(tmp_path / "config.yaml", small)
     out, work = tmp_path / "out", tmp_path / "out.training"
     command = ("train", "clrcmd", "--rows", str(rows), "--config", str(config), "--out", str(out), "--data", str(data))
-    with held("semblance.models.training.trainer:Trainer.training_step", *command, calls=4) as third_step_done:
+    with held("semblance_lab.training.trainer:Trainer.training_step", *command, calls=4) as third_step_done:
         stderr = third_step_done.interrupt(signal.SIGINT)
     assert "stopped; the same command resumes from the last checkpoint" in stderr
     assert not out.exists()

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from semblance.models.training.trainer import last_checkpoint
+from semblance_lab.training.trainer import last_checkpoint
 from tests.integration import train_cases
-from tests.models.training import train_tiny
-from tests.models.training.tiny_runs import vectors
+from tests.lab.training import train_tiny
+from tests.lab.training.tiny_runs import vectors
 from tests.support.waiting import until
 
 pytestmark = [

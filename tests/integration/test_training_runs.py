@@ -16,17 +16,17 @@ import torch
 from safetensors.numpy import load_file
 from torch import Tensor
 
-from semblance.models.training import train as train_module
-from semblance.models.training.errors import BadRecipe, BadTrainingData, CheckpointNotSaved, TrainingDiverged
-from semblance.models.training.objective import EncodedColumn, Objective
-from semblance.models.training.recipe import Align, Keep, LowRank, Recipe
-from semblance.models.training.recipes.clrcmd import Clrcmd
-from semblance.models.training.recipes.sbert_nli import SbertNli
-from semblance.models.training.recipes.sbert_regression import SbertRegression
-from semblance.models.training.run import RunProgress
-from semblance.models.training.train import train
-from semblance.models.training.trainer import TRAINED, last_checkpoint
-from tests.models.training.tiny_runs import dev_set, ignore_progress, rows, run, vectors
+from semblance_lab.training import train as train_module
+from semblance_lab.training.errors import BadRecipe, BadTrainingData, CheckpointNotSaved, TrainingDiverged
+from semblance_lab.training.objective import EncodedColumn, Objective
+from semblance_lab.training.recipe import Align, Keep, LowRank, Recipe
+from semblance_lab.training.recipes.clrcmd import Clrcmd
+from semblance_lab.training.recipes.sbert_nli import SbertNli
+from semblance_lab.training.recipes.sbert_regression import SbertRegression
+from semblance_lab.training.run import RunProgress
+from semblance_lab.training.train import train
+from semblance_lab.training.trainer import TRAINED, last_checkpoint
+from tests.lab.training.tiny_runs import dev_set, ignore_progress, rows, run, vectors
 from tests.support.small_model import load
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning:transformers", "ignore::DeprecationWarning")

@@ -2,7 +2,7 @@
 
     python -m tests.integration.train_cases CASES
 
-CASES is JSON: a list of the arguments of tests.models.training.train_tiny for each.
+CASES is JSON: a list of the arguments of tests.lab.training.train_tiny for each.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sys
 
-from tests.models.training import train_tiny
+from tests.lab.training import train_tiny
 
 if __name__ == "__main__":
     for case in json.loads(sys.argv[1]):

@@ -21,8 +21,9 @@ import grimp
 
 from tests.support.project import PROJECT
 
-PACKAGES = ("semblance", "semblance_client", "benchmarks", "tests")
-FOLDERS = {"models/": "semblance/models/", "service/": "semblance/service/", "clients/python/": ""}
+PACKAGES = ("semblance", "semblance_lab", "semblance_client", "benchmarks", "tests")
+ROOTS = {"semblance_client": "clients/python", "semblance_lab": "lab"}
+FOLDERS = {"models/": "semblance/models/", "service/": "semblance/service/", "clients/python/": "", "lab/": ""}
 EVERYTHING = (
     "pyproject.toml",
     "constraints.txt",
@@ -31,10 +32,10 @@ EVERYTHING = (
     "scripts/install",
     "scripts/packages",
 )
-COMMANDS = "semblance.service.cli"
+COMMANDS, LAB_COMMANDS = "semblance.service.cli", "semblance_lab.cli"
 MAIN = f"{COMMANDS}.main"  # imports the module of a verb when it is called
 FIXTURES = "tests.conftest"
-SOURCES = ("models", "service", "tests")  # folders whose names say nothing about a file in them
+SOURCES = ("models", "service", "lab", "tests")  # folders whose names say nothing about a file in them
 
 
 def main() -> None:
@@ -49,7 +50,7 @@ def chosen_files(changed: list[str]) -> list[str]:
     for path in changed:
         importers = graph.modules_of(path)
         if path in EVERYTHING or not importers:
-            return ["semblance", "tests"]
+            return ["semblance", "lab/semblance_lab", "tests"]
         modules |= importers
     return sorted(graph.tests(modules))
 
@@ -89,7 +90,8 @@ class _Graph:
 
     def _add_named(self, module: str, text: str) -> None:
         self._add(module, text)
-        self._add(module, f"{COMMANDS}.{text}")
+        for commands in (COMMANDS, LAB_COMMANDS):
+            self._add(module, f"{commands}.{text}")
         if text in self._files and text != COMMANDS:
             for each in self._graph.find_children(text):  # a family, whose members are found by file name
                 self._add(module, each)
@@ -108,7 +110,7 @@ class _Graph:
         """Files of tests and of modules with doctests among modules and all that import them."""
         for module in modules.union(*map(self._graph.find_downstream_modules, modules)):
             file = self._files[module]
-            if file.name.startswith("test_") or module.startswith("semblance."):
+            if file.name.startswith("test_") or module.startswith(("semblance.", "semblance_lab.")):
                 yield str(file.relative_to(PROJECT))
 
 
@@ -120,8 +122,7 @@ def _module_of(path: str) -> str:
 
 
 def _file_of(module: str) -> Path | None:
-    root = PROJECT / "clients" / "python" if module.startswith("semblance_client") else PROJECT
-    path = root / module.replace(".", "/")
+    path = PROJECT / ROOTS.get(module.partition(".")[0], "") / module.replace(".", "/")
     return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)
 
 

@@ -68,7 +68,7 @@ def program(command: str) -> str:
 
 def inner_semblance(command: str) -> str | None:
     """The command of semblance, also inside of another program's, such as `docker compose exec` or `torchrun`."""
-    verbs = "|".join((*SemblanceVerbs.verbs, *GROUPS))
+    verbs = "|".join((*modules_of(SemblanceVerbs), *GROUPS))
     line = " ".join(command.replace("\\\n", " ").split())
     match = re.search(rf"(?:^|[\s/])semblance(?::\w+)? ((?:{verbs})\b.*)", line)
     return f"semblance {match[1]}" if match else None
@@ -77,10 +77,16 @@ def inner_semblance(command: str) -> str | None:
 def verb_of(words: list[str]) -> tuple[str, str]:
     """Module and name of the verb of a command of semblance. Raises KeyError if there is none."""
     if words[0] not in GROUPS:
-        return SemblanceVerbs.verbs[words[0]][0], words[0]
-    verbs = GROUPS[words[0]].verbs
-    name = words[1] if len(words) > 1 and words[1] in verbs else "add"
-    return verbs[name][0], name
+        return modules_of(SemblanceVerbs)[words[0]], words[0]
+    modules = modules_of(GROUPS[words[0]])
+    name = words[1] if len(words) > 1 and words[1] in modules else "add"
+    return modules[name], name
+
+
+def modules_of(group: type[LazyGroup]) -> dict[str, str]:
+    """The module of each verb of a group."""
+    own = {name: f"semblance.service.cli.{module}" for name, (module, _) in group.verbs.items()}
+    return own | {name: f"semblance_lab.cli.{module}" for name, (module, _) in group.lab_verbs.items()}
 
 
 def _settings(command: str) -> str:

@@ -1,6 +1,6 @@
 """Plain implementations of RCMD between all pairs of two batches, with more memory.
 
-They are oracles for models/training/losses/pairwise_rcmd.py and baselines for benchmarks/speed/training.py.
+They are oracles for lab/semblance_lab/training/losses/pairwise_rcmd.py and baselines for benchmarks/speed/training.py.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cosine_similarity, normalize
 
-from semblance.models.training.losses.pairwise_rcmd import EPS, TokenBatch, pairwise_rcmd
+from semblance_lab.training.losses.pairwise_rcmd import EPS, TokenBatch, pairwise_rcmd
 
 Variant: TypeAlias = Callable[[TokenBatch, TokenBatch], Tensor]
 

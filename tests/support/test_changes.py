@@ -17,7 +17,7 @@ RERANK, ROWS = "tests/integration/test_rerank.py", "tests/service/cli/index/test
         ("models/measures/transport.py", "semblance/models/measures/transport.py", "semblance/models/text.py"),
         ("models/similarities/rcmd.py", "tests/contracts/test_similarities.py", ROWS),
         ("service/documents/sql.py", RERANK, "tests/models/measures/test_transport.py"),
-        ("models/training/train.py", "tests/integration/test_train.py", RERANK),
+        ("lab/semblance_lab/training/train.py", "tests/integration/test_train.py", RERANK),
         ("service/playground/index.html", "tests/end_to_end/playground/test_playground.py", NGINX),
         ("deploy/nginx/nginx.conf", NGINX, RERANK),
         ("tests/integration/conftest.py", RERANK, FILES),
@@ -33,4 +33,4 @@ def test_a_change_runs_the_tests_that_it_can_touch(changed: str, chosen: str, le
 
 @pytest.mark.parametrize("changed", ["pyproject.toml", "tests/conftest.py", "".join(["un", "named.bin"])])
 def test_a_change_of_unknown_reach_runs_all_tests(changed: str) -> None:
-    assert chosen_files(["docs/search.md", changed]) == ["semblance", "tests"]
+    assert chosen_files(["docs/search.md", changed]) == ["semblance", "lab/semblance_lab", "tests"]

@@ -21,18 +21,18 @@ from statistics import fmean
 from rich.console import Console
 from rich.table import Table
 
-from semblance.models.evaluation.datasets import data_set
-from semblance.models.evaluation.datasets.retrieval import read
-from semblance.models.evaluation.scorer import LocalScorer
-from semblance.models.evaluation.statistics.bootstrap import Interval, bca
-from semblance.models.evaluation.statistics.counts import mean_value
-from semblance.models.evaluation.statistics.ranking import ndcg
-from semblance.models.evaluation.tasks import Retrieval
+from semblance.models.judgments.bootstrap import Interval, bca
+from semblance.models.judgments.counts import mean_value
 from semblance.models.protocols import Encoder
 from semblance.models.runtime import Compute
 from semblance.models.tokenization.passages import Cut, cut_passages, fits
 from semblance.service.model_loading.builtin import BUILT_IN
 from semblance.service.model_loading.registry import read_source
+from semblance_lab.evaluation.datasets import data_set
+from semblance_lab.evaluation.datasets.retrieval import read
+from semblance_lab.evaluation.scorer import LocalScorer
+from semblance_lab.evaluation.statistics.ranking import ndcg
+from semblance_lab.evaluation.tasks import Retrieval
 from tests.support.no_progress import no_progress
 from tests.support.results import save_results
 from tests.support.wide_console import wide_console

@@ -29,12 +29,12 @@ from rich.table import Table
 from semblance_client import Client, Hit
 
 from benchmarks.quality.search.snippets import is_shown
-from semblance.models.evaluation.datasets import data_set
-from semblance.models.evaluation.datasets.wikiqa import read
-from semblance.models.evaluation.tasks import Rankings
 from semblance.models.tokenization.passages import Span, sentences
 from semblance.models.tokenization.terms import document_terms
 from semblance.service.usecases.search.ordering import Mode
+from semblance_lab.evaluation.datasets import data_set
+from semblance_lab.evaluation.datasets.wikiqa import read
+from semblance_lab.evaluation.tasks import Rankings
 from tests.support.results import save_results
 from tests.support.running_service import running_process
 from tests.support.wide_console import wide_console

@@ -26,14 +26,14 @@ from rich.table import Table
 from semblance_client import Client
 
 from semblance.models.embeddings import Doubles
-from semblance.models.evaluation.datasets import data_set
-from semblance.models.evaluation.datasets.wikiqa import read
-from semblance.models.evaluation.statistics.bootstrap import Interval, bca, difference
-from semblance.models.evaluation.tasks import Rankings
+from semblance.models.judgments.bootstrap import Interval, bca, difference
 from semblance.models.measures.highlight import HighlightOptions
 from semblance.models.tokenization.passages import Span, sentences
 from semblance.models.tokenization.terms import query_terms
 from semblance.service.indexes.bm25 import Bm25, TextTerms
+from semblance_lab.evaluation.datasets import data_set
+from semblance_lab.evaluation.datasets.wikiqa import read
+from semblance_lab.evaluation.tasks import Rankings
 from tests.support.results import save_results
 from tests.support.running_service import running_service
 from tests.support.wide_console import wide_console

@@ -22,9 +22,6 @@ from rich.table import Table
 
 from benchmarks.quality.search.passage_length import collections_parser, mean_interval
 from semblance.models.embeddings import Doubles, unit_rows
-from semblance.models.evaluation.datasets import data_set
-from semblance.models.evaluation.statistics.ranking import ndcg
-from semblance.models.evaluation.tasks import Retrieval
 from semblance.models.protocols import Encoder
 from semblance.models.runtime import Compute
 from semblance.models.text import Role
@@ -32,6 +29,9 @@ from semblance.models.tokenization.terms import query_terms
 from semblance.service.indexes.bm25 import Bm25, TextTerms
 from semblance.service.model_loading.registry import read_source
 from semblance.service.usecases.search.ordering import HALF_BONUS, MAX_BONUS
+from semblance_lab.evaluation.datasets import data_set
+from semblance_lab.evaluation.statistics.ranking import ndcg
+from semblance_lab.evaluation.tasks import Retrieval
 from tests.support.results import save_results
 from tests.support.wide_console import wide_console
 

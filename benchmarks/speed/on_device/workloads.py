@@ -11,11 +11,11 @@ import torch
 from benchmarks.speed.on_device.random_models import SHAPES, random_network, sts_lengths
 from benchmarks.speed.on_device.timing import median_seconds, synchronize
 from semblance.models.embeddings import Floats
-from semblance.models.training.losses.pairwise_rcmd import TokenBatch, pairwise_rcmd
-from semblance.models.training.objective import EncodedColumn
-from semblance.models.training.objectives.clrcmd import Clrcmd
 from semblance.service.indexes.device_rows import DeviceRows
 from semblance.service.ports.device import Device
+from semblance_lab.training.losses.pairwise_rcmd import TokenBatch, pairwise_rcmd
+from semblance_lab.training.objective import EncodedColumn
+from semblance_lab.training.objectives.clrcmd import Clrcmd
 from tests.support.peak_memory import PeakMemory
 
 DIM = 384

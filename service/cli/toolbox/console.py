@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TypeVar
 
 from rich.console import Console
@@ -20,13 +21,21 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from semblance.models.evaluation.reporting.tables import TextTable
-from semblance.models.evaluation.scorer import Track
 from semblance.models.files.lines import Advance
+from semblance.models.protocols import Track
 
 FILE_WIDTH = 240  # characters of a line where standard output is no terminal
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class TextTable:
+    """A titled table; every row has as many cells as the header."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
 
 
 def print_line(console: Console, line: str) -> None:

@@ -12,11 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from semblance.models.errors import BadCheckpoint, BadDataSet, SemblanceError
-from semblance.models.evaluation.datasets import Columns, graded_pairs, labeled_pairs
-from semblance.models.evaluation.tasks import GradedPairs
 from semblance.models.files import tables
 from semblance.models.files.lines import json_lines, numbered_lines, raw_lines
 from semblance.models.files.tables import csv_rows, read_csv, read_headerless_tsv, read_table
+from semblance.models.judgments.pairs import Columns, GradedPairs, graded_pairs, labeled_pairs
 from tests.support.text_files import write
 
 HEADER = "sentence1\tsentence2\tscore"

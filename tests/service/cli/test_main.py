@@ -7,13 +7,11 @@ import subprocess
 import sys
 import tomllib
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 
 from semblance.service.cli.main import (
     EXTRAS,
-    PACKAGE,
     IndexVerbs,
     KeyVerbs,
     LazyGroup,
@@ -25,12 +23,17 @@ from tests.support.command_line import semblance
 from tests.support.project import PROJECT
 
 GROUPS: tuple[type[LazyGroup], ...] = (SemblanceVerbs, IndexVerbs, KeyVerbs, OriginVerbs, PairsVerbs)
-VERBS = [(name, *entry) for group in GROUPS for name, entry in group.verbs.items()]
+VERBS = [
+    (name, f"{package}.{module}", summary)
+    for each in GROUPS
+    for package, verbs in (("semblance.service.cli", each.verbs), ("semblance_lab.cli", each.lab_verbs))
+    for name, (module, summary) in verbs.items()
+]
 
 
 @pytest.mark.parametrize(("name", "module", "summary"), VERBS, ids=[f"{module}:{name}" for name, module, _ in VERBS])
 def test_the_group_lists_the_first_line_of_each_verb(name: str, module: str, summary: str) -> None:
-    verb = getattr(import_module(f"{PACKAGE}.{module}"), name)
+    verb = getattr(import_module(module), name)
     assert (inspect.getdoc(verb) or "").partition("\n")[0] == summary
     assert len(summary) <= 60, "Typer would truncate it on a terminal of 80 columns"
 
@@ -45,7 +48,7 @@ def test_no_other_verb_is_imported(arguments: list[str]) -> None:
     assert ran.stderr.strip() == "set()"
 
 
-def test_help_of_any_verb_imports_no_torch_or_extra_train() -> None:
+def test_help_of_any_verb_imports_no_torch_or_extra() -> None:
     code = """
 import sys
 from typer.main import get_command
@@ -67,22 +70,40 @@ print(*sorted({*sys.argv[1:]} & {*sys.modules}), file=sys.stderr)
 
 def test_the_extras_name_the_packages_of_the_project_file() -> None:
     extras = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
-    for extra in ("models", "transport", "train", "mcp"):
+    for extra in ("models", "transport", "parquet", "calibrate", "mcp"):
         own = {package for name, package in EXTRAS.values() if name == extra}
         assert own == {each for each in extras[extra] if not each.startswith("semblance")}
 
 
-@pytest.mark.parametrize(("imported", "package"), [("sklearn.cluster", "scikit-learn"), ("duckdb", "duckdb")])
-def test_a_missing_package_of_the_extra_is_named(
-    monkeypatch: pytest.MonkeyPatch, imported: str, package: str, tmp_path: Path
-) -> None:
+def test_a_missing_package_of_an_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(*_: object) -> None:
-        raise ModuleNotFoundError(f"No module named {imported!r}", name=imported)
+        raise ModuleNotFoundError("No module named 'mcp_types'", name="mcp_types")
 
     monkeypatch.setattr("semblance.service.cli.main.import_module", missing)
-    ran = semblance("origin", "score", str(tmp_path))
+    ran = semblance("mcp")
     assert ran.returncode == 1
     assert ran.stderr == (
-        f"`semblance origin score` needs {package}, which is not installed: install the extra train, by scripts/"
-        "install train in the folder of Semblance, or there by pip install ./assets ./clients/python '.[train]'\n"
+        "`semblance mcp` needs mcp, which is not installed: install the extra mcp, by scripts/install mcp in the "
+        "folder of Semblance, or there by pip install ./assets ./clients/python '.[mcp]'\n"
     )
+
+
+@pytest.mark.parametrize("verb", [("train",), ("origin", "score"), ("pairs", "tweets"), ("calibrate", "qqp_dev")])
+def test_verbs_of_the_lab_name_it_where_it_is_missing(monkeypatch: pytest.MonkeyPatch, verb: tuple[str, ...]) -> None:
+    monkeypatch.setattr("semblance.service.cli.toolbox.lab.LAB", "semblance_lab_that_is_missing")
+    ran = semblance(*verb)
+    assert ran.returncode == 1
+    assert "semblance-lab, which is not installed" in ran.stderr
+    assert "scripts/install lab" in ran.stderr
+
+
+def test_no_extra_names_a_distribution_of_ours_alone() -> None:
+    """An index could serve a package of another author under such a name."""
+    for file in (
+        PROJECT / "pyproject.toml",
+        PROJECT / "lab" / "pyproject.toml",
+        PROJECT / "clients/python/pyproject.toml",
+    ):
+        extras = tomllib.loads(file.read_text("utf-8"))["project"].get("optional-dependencies", {})
+        named = [each for packages in extras.values() for each in packages if each.startswith("semblance")]
+        assert not [each for each in named if not each.startswith("semblance-server[")], file

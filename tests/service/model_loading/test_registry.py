@@ -18,11 +18,11 @@ from semblance.models.errors import BadCheckpoint
 from semblance.models.model_files.lora import CONFIG, WEIGHTS
 from semblance.models.projections.whitening import Whitening
 from semblance.service.cli.main import app
-from semblance.service.cli.train import read_recipe
 from semblance.service.errors import UnknownModel
 from semblance.service.model_loading.builtin import BUILT_IN, BuiltIn
 from semblance.service.model_loading.registry import LazyModels, read_aliases, read_served, read_source
 from semblance.service.settings import Settings
+from semblance_lab.cli.train import read_recipe
 from tests.support.project import PROJECT
 from tests.support.small_model import WORD_DIM, load, make_small, random_vectors, save_map, write_glove
 

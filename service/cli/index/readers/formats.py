@@ -33,7 +33,7 @@ def open_source(file: Path, name: Format | None) -> RowSource:
 
     Raises:
         BadDataSet: the suffix is unknown, or the file cannot be read.
-        ModuleNotFoundError: Parquet without pyarrow, which the extra `train` installs.
+        ModuleNotFoundError: Parquet without pyarrow, which the extra `parquet` installs.
     """
     match name or format_of(file):
         case "csv":

@@ -1,0 +1,1 @@
+"""Train encoders, learn similarity by Origin, mine pairs, and evaluate measures."""

@@ -1,0 +1,1 @@
+"""The verbs of the lab, which `semblance` lists where it is installed."""

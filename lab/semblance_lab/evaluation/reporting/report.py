@@ -1,0 +1,106 @@
+"""Reports of evaluations: Markdown with plots."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+
+from semblance.service.cli.toolbox.console import TextTable
+from semblance_lab.evaluation.reporting.tables import tables
+from semblance_lab.evaluation.results import Evaluation, MeasureOutcome
+
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")  # colorblind-safe
+MARKERS = ("o", "s", "^", "D")  # the next one when the colors repeat
+ROW_INCHES = 0.22  # height of one interval in a plot
+
+
+def write_report(evaluation: Evaluation, folder: Path) -> Path:
+    """Write `report.md` and its plots to a folder, and return the path of `report.md`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    shown = [each for each in evaluation.outcomes if each.comparable]  # the scales of the others differ by measure
+    about = "\n".join(f"* {key}: `{value}`" for key, value in {**evaluation.about, **evaluation.settings}.items())
+    parts = [f"# Evaluation of {evaluation.about['model']}", about]
+    for name, alt, canvas in (
+        ("figures.png", "The figure of each measure on each set, with its interval", _figures(shown)),
+        (
+            "differences.png",
+            "The difference of each measure to the baseline, with its interval",
+            _differences(shown),
+        ),
+    ):
+        if canvas is not None:
+            canvas.savefig(folder / name, dpi=120)
+            parts.append(f"![{alt}]({name})")
+    parts += [markdown(table) for table in reversed(list(tables(evaluation)))]
+    file = folder / "report.md"
+    file.write_text("\n\n".join(parts) + "\n", "utf-8")
+    return file
+
+
+def markdown(table: TextTable) -> str:
+    """A table under its title as a heading."""
+    rows = [tuple(map(_escaped, row)) for row in (table.header, *table.rows)]
+    rows.insert(1, ("---",) * len(table.header))
+    return "\n".join([f"## {_escaped(table.title)}", "", *(f"| {' | '.join(row)} |" for row in rows)])
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|").replace("*", "\\*")
+
+
+def _figures(outcomes: Sequence[MeasureOutcome]) -> Canvas:
+    """Plot the main figure of every measure on every set."""
+    points = [(each, (f := each.figures[0]).value, f.low, f.high) for each in outcomes]
+    return _dots(points, _styles(outcomes), "figure times 100, with its interval")
+
+
+def _differences(outcomes: Sequence[MeasureOutcome]) -> Canvas | None:
+    """Plot the difference of every measure to the baseline on every set."""
+    points = [(each, d.value, d.low, d.high) for each in outcomes if (d := each.against) is not None]
+    if not points:
+        return None
+    [baseline] = {each.against.baseline for each, *_ in points if each.against is not None}
+    canvas = _dots(points, _styles(outcomes), f"difference to {baseline} times 100, with its interval")
+    canvas.axes[0].axvline(0, color="#888888", linewidth=1, zorder=0)
+    return canvas
+
+
+def _styles(outcomes: Sequence[MeasureOutcome]) -> dict[str, tuple[str, str]]:
+    """Color and marker of each measure, the same in every plot of a report."""
+    measures = dict.fromkeys(each.measure for each in outcomes)
+    return {
+        name: (COLORS[i % len(COLORS)], MARKERS[i // len(COLORS) % len(MARKERS)]) for i, name in enumerate(measures)
+    }
+
+
+def _dots(
+    points: Sequence[tuple[MeasureOutcome, float, float, float]], styles: Mapping[str, tuple[str, str]], label: str
+) -> Canvas:
+    """Plot one row per set and measure: a dot at the value, a bar over the interval."""
+    measures = list(dict.fromkeys(outcome.measure for outcome, *_ in points))
+    sets = list(dict.fromkeys(f"{outcome.set} ({outcome.figures[0].name})" for outcome, *_ in points))
+    canvas = Canvas(figsize=(8, 1.2 + ROW_INCHES * len(points) + 0.12 * len(sets)), layout="constrained")
+    axes = canvas.add_subplot()
+    for outcome, value, low, high in points:
+        row, measure = sets.index(f"{outcome.set} ({outcome.figures[0].name})"), measures.index(outcome.measure)
+        y = row + 0.8 * (measure - (len(measures) - 1) / 2) / len(measures)
+        color, marker = styles[outcome.measure]
+        axes.plot([100 * low, 100 * high], [y, y], color=color, linewidth=2, solid_capstyle="butt")
+        axes.plot(100 * value, y, marker, color=color, markersize=5)
+    for name in measures:
+        axes.plot([], [], f"{styles[name][1]}-", color=styles[name][0], label=name)
+    _format_axes(axes, sets, label)
+    return canvas
+
+
+def _format_axes(axes: Axes, sets: Sequence[str], label: str) -> None:
+    axes.set_yticks(range(len(sets)), sets)
+    axes.set_ylim(len(sets) - 0.5, -0.5)
+    axes.set_xlabel(label)
+    axes.grid(axis="x", color="#dddddd")
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.figure.legend(loc="outside upper center", ncols=3, frameon=False)

@@ -1,0 +1,210 @@
+"""Train the coherence model, and measure its accuracy on held-out documents."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from semblance.models.embeddings import Integers
+from semblance.models.judgments.bootstrap import bca
+from semblance_lab.origin.corpus.corpus import Corpus
+from semblance_lab.origin.corpus.token_table import TokenTable
+from semblance_lab.origin.networks.coherence import Coherence
+from semblance_lab.origin.networks.loop import StepBatches, StepProgress, TrainingPlan, autocast, fit
+from semblance_lab.origin.origin_settings import CoherenceSettings
+
+NegativeKind: TypeAlias = Literal["same document", "anywhere", "both"]
+
+STRETCH = 16  # consecutive contexts in a batch
+FEW_DOCUMENTS = 10  # below this, intervals are over contexts, not documents
+BATCH = 512  # sentences per forward pass
+MAX_TESTED = 20_000  # contexts
+CHANCE = 0.5
+DRAWS = 20  # attempts to draw a negative
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """Share of right decisions on held-out contexts, half of them with a replaced sentence.
+
+    Attributes:
+        estimate, low, high: the share, with its BCa interval over documents (over contexts if documents are few).
+        contexts: number of tested ones.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    contexts: int
+
+
+@dataclass(frozen=True, slots=True)
+class CoherenceBatches:
+    """Contexts of a corpus in stretches of consecutive ones, shuffled every epoch."""
+
+    contexts: Integers
+    document: NDArray[np.int32]
+    stretches: int
+    seed: int
+
+    @property
+    def steps(self) -> int:
+        """Batches per epoch."""
+        return math.ceil(math.ceil(len(self.contexts) / STRETCH) / self.stretches)
+
+    def batches(self, epoch: int) -> list[Integers]:
+        """Batches of an epoch: contexts, ascending in each.
+
+        If a document has two stretches or more, a batch holds two of them, so that the negatives of the same document
+        are near and far sentences.
+        """
+        rng = np.random.default_rng([self.seed, epoch])
+        firsts = np.arange(0, len(self.contexts), STRETCH)
+        shuffled = rng.permutation(firsts)
+        shuffled = shuffled[np.argsort(self.document[self.contexts[shuffled]], kind="stable")]
+        pairs = [shuffled[at : at + 2] for at in range(0, len(shuffled), 2)]
+        order = np.concatenate([pairs[at] for at in rng.permutation(len(pairs))])
+        parts = [np.sort(order[at : at + self.stretches]) for at in range(0, len(order), self.stretches)]
+        return [np.concatenate([self.contexts[at : at + STRETCH] for at in part]) for part in parts]
+
+
+def train_coherence(
+    corpus: Corpus,
+    tokens: TokenTable,
+    network: Coherence,
+    plan: TrainingPlan,
+    report: Callable[[StepProgress], None],
+) -> None:
+    """Train by logistic regression: real contexts against contexts with a replaced centre.
+
+    Negatives are the centres of the other contexts of a batch. Those of the same document have half of the negatives'
+    weight and those of other documents the other half, as in the paper; all together weigh as much as the real
+    contexts. Sentences that are the centre of no context are not used as negatives, or the model would learn to
+    recognize them; nor are the two neighbours. Each sentence of a batch passes through the LSTM once.
+
+    Raises:
+        TrainingDiverged, CheckpointNotSaved, BadOrigin: as `fit`.
+    """
+    device = next(network.parameters()).device
+    order = batch_order(corpus, network.settings)
+    batches = StepBatches(order.batches, order.steps)
+
+    def loss(step: int) -> Tensor:
+        contexts = batches.batch(step)
+        numbers = np.unique(np.concatenate([contexts - 1, contexts, contexts + 1]))
+        with autocast(device.type):
+            vectors = network.vectors(tokens.rows(numbers)).float()
+        places = (torch.from_numpy(np.searchsorted(numbers, contexts + side)).to(device) for side in (-1, 0, 1))
+        far = np.abs(contexts - contexts[:, None]) > 1
+        same = corpus.document[contexts] == corpus.document[contexts][:, None]
+        kinds = [torch.from_numpy(kind).to(device) for kind in (far & same, ~same)]
+        return _loss(_logits(network, *(vectors[each] for each in places)), kinds)
+
+    fit(network, loss, plan, report)
+
+
+def batch_order(corpus: Corpus, settings: CoherenceSettings) -> CoherenceBatches:
+    """Create the batches of a corpus's contexts."""
+    return CoherenceBatches(corpus.contexts(), corpus.document, max(1, settings.batch_size // STRETCH), settings.seed)
+
+
+def _logits(network: Coherence, left: Tensor, center: Tensor, right: Tensor) -> Tensor:
+    """(contexts, contexts) log-odds of every centre, by column, in every context."""
+    keys = torch.cat([network.left_keys(left), network.right_keys(right)], dim=1)
+    offsets = network.left_offsets(left) + network.right_offsets(right)
+    return keys @ network.queries(center).T + offsets[:, None] + network.center_offsets(center)
+
+
+def _loss(logits: Tensor, kinds: list[Tensor]) -> Tensor:
+    """Mean loss: half of the real contexts, on the diagonal; the kinds of negatives share half."""
+    real = functional.softplus(-logits.diagonal())
+    negative = functional.softplus(logits)
+    counts = torch.stack([kind.sum(dim=1) for kind in kinds])
+    means = torch.stack([(negative * kind).sum(dim=1) for kind in kinds]) / counts.clamp(min=1)
+    return (real.mean() + (means.sum(dim=0) / (counts > 0).sum(dim=0).clamp(min=1)).mean()) / 2
+
+
+def held_out_accuracies(
+    network: Coherence, corpus: Corpus, tokens: TokenTable, seed: int
+) -> Mapping[NegativeKind, Accuracy]:
+    """Share of p(y=1) on the right side of 1/2, for as many real contexts as negatives.
+
+    A negative has the centre of another random context, of the same document or of any, but none of its own three
+    sentences. `both` is the mean of the two, if both can be drawn. A kind that can be drawn nowhere is left out.
+    """
+    rng = np.random.default_rng([seed, 1])
+    centers = corpus.contexts()
+    tested = rng.choice(centers, min(len(centers), MAX_TESTED), replace=False)
+    vectors = sentence_vectors(network, tokens)
+    shares: dict[NegativeKind, NDArray[np.float64]] = {}
+    groups: dict[NegativeKind, NDArray[np.int32]] = {"same document": corpus.document, "anywhere": 0 * corpus.document}
+    for kind, group in groups.items():
+        shares[kind] = _correct_shares(network, vectors, tested, _draw_negatives(tested, centers, group, rng))
+    shares["both"] = (shares["same document"] + shares["anywhere"]) / 2  # nan where either is
+    accuracies: dict[NegativeKind, Accuracy] = {}
+    for kind, each in shares.items():
+        if (drawn := ~np.isnan(each)).any():
+            accuracies[kind] = _accuracy(each[drawn], corpus.document[tested[drawn]])
+    return accuracies
+
+
+def sentence_vectors(network: Coherence, tokens: TokenTable) -> Tensor:
+    """(n, 2h) vectors of all sentences."""
+    with torch.inference_mode():
+        parts = [
+            network.vectors(tokens.rows(range(start, min(start + BATCH, len(tokens)))))
+            for start in range(0, len(tokens), BATCH)
+        ]
+    return torch.cat(parts)
+
+
+def _draw_negatives(
+    tested: Integers, centers: Integers, group: NDArray[np.int32], rng: np.random.Generator
+) -> Integers:
+    """The centre of another random context of each one's group; -1 if only neighbours are found."""
+    groups = group[centers]
+    starts, ends = (np.searchsorted(groups, group[tested], side) for side in ("left", "right"))
+    negatives = np.full(len(tested), -1, np.int64)
+    for _ in range(DRAWS):
+        drawn = centers[rng.integers(starts, ends)]
+        negatives = np.where((negatives < 0) & (np.abs(drawn - tested) > 1), drawn, negatives)
+    return negatives
+
+
+def _correct_shares(
+    network: Coherence, vectors: Tensor, contexts: Integers, negatives: Integers
+) -> NDArray[np.float64]:
+    """(contexts,) share of right decisions out of two; nan without a negative."""
+    at = torch.from_numpy(contexts).to(vectors.device)
+    replaced = torch.from_numpy(negatives).to(vectors.device)
+    with torch.inference_mode():
+        real, wrong = (network.logits(vectors[at - 1], vectors[each], vectors[at + 1]) for each in (at, replaced))
+    shares = ((real > 0).double() + (wrong <= 0).double()).cpu().numpy() / 2
+    return np.where(negatives < 0, np.nan, shares)
+
+
+def _accuracy(shares: NDArray[np.float64], document: NDArray[np.int32]) -> Accuracy:
+    names, group = np.unique(document, return_inverse=True)
+    if len(names) < FEW_DOCUMENTS:
+        group = np.arange(len(shares))
+    sums, sizes = np.bincount(group, shares), np.bincount(group)
+    interval = bca(lambda counts: (counts @ sums) / np.maximum(counts @ sizes, 1), len(sizes))
+    return Accuracy(interval.estimate, interval.low, interval.high, len(shares))
+
+
+def better_than_chance(accuracies: Mapping[str, Mapping[str, float]]) -> bool:
+    """Whether the interval of any accuracy, as `accuracies_as_json` writes it, lies above 1/2."""
+    return any(each["low"] > CHANCE for each in accuracies.values())
+
+
+def accuracies_as_json(accuracies: Mapping[NegativeKind, Accuracy]) -> dict[str, Any]:
+    """Convert for `origin.json`."""
+    return {kind: asdict(each) for kind, each in accuracies.items()}

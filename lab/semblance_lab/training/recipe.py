@@ -1,0 +1,217 @@
+"""Base class of training recipes: the settings that all of them share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Annotated, ClassVar, Literal, Self, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from semblance.models.files.tables import Row
+from semblance_lab.training.objective import Objective
+from semblance_lab.training.objectives.cosine_regression import CosineRegression
+
+# types of the settings whose default a recipe may override
+Pooled: TypeAlias = Annotated[
+    Literal["mean", "max", "cls"] | None, Field(description="mean, max or cls; the model's own by default.")
+]
+Normalize: TypeAlias = Annotated[
+    bool | None,
+    Field(description="Whether the pooled vector is scaled to unit length; the model's own setting by default."),
+]
+Label: TypeAlias = Annotated[
+    str | None, Field(description="Name of the column with the grade or label, if the recipe has one.")
+]
+Epochs: TypeAlias = Annotated[float, Field(gt=0, description="Passes over the rows.")]
+BatchSize: TypeAlias = Annotated[int, Field(ge=2, description="Rows per step.")]
+Order: TypeAlias = Annotated[
+    Literal["shuffled", "by_length"],
+    Field(description="How rows are batched: at random, or with rows of similar length."),
+]
+LearningRate: TypeAlias = Annotated[
+    float, Field(gt=0, description="Peak of the learning rate, which then decays linearly to 0.")
+]
+Warmup: TypeAlias = Annotated[
+    float, Field(ge=0, lt=1, description="Share of the steps that warm up the learning rate.")
+]
+WeightDecay: TypeAlias = Annotated[float, Field(ge=0, description="Of AdamW, without biases and norms.")]
+MaxTokens: TypeAlias = Annotated[
+    int,
+    Field(ge=4, description="Most tokens of a text in training, special ones included; longer texts are truncated."),
+]
+Dev: TypeAlias = Annotated[
+    tuple[str, ...],
+    Field(description="Sets that select the best checkpoint, named as in `semblance evaluate --sets`."),
+]
+Measure: TypeAlias = Annotated[str, Field(description="Measure of the scores on those sets.")]
+CheckEvery: TypeAlias = Annotated[
+    int, Field(ge=1, description="Steps between checkpoints, each with an evaluation on the dev sets.")
+]
+
+
+class LowRank(BaseModel):
+    """Low-rank adapters of frozen weights: W + alpha / rank B A; B (out, rank), A (rank, in).
+
+    Source: hu-etal-2022-lora, section 4.1; wortsman-etal-2022-wiseft, section 3, for `share`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    rank: int = Field(16, ge=1, description="Rank of every adapter.")
+    alpha: int = Field(16, ge=1, description="Scale of the adapters: alpha / rank times B A is added.")
+    dropout: float = Field(0.0, ge=0, lt=1, description="Dropout probability of the adapters' inputs.")
+    share: float = Field(
+        1.0,
+        gt=0,
+        le=1,
+        description="Part of the trained update that is saved: a model between that before training, 0, and the "
+        "trained one, 1. A part often keeps most of what was gained, and loses less of the rest.",
+    )
+    targets: tuple[str, ...] = Field(
+        (), description="Name suffixes of the linear maps with an adapter; empty: all of the network's layers."
+    )
+
+
+class Keep(BaseModel):
+    """A loss: one minus the cosine of token vectors of running text with those before training.
+
+    It limits how much the vectors of other kinds of text lose.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    weight: float = Field(1.0, gt=0, description="Weight of the loss of kept vectors.")
+    batch_size: int = Field(32, ge=1, description="Running texts per batch, drawn at random.")
+    max_tokens: int = Field(
+        128, ge=4, description="Most tokens of a running text; with few, the vectors of long texts are not kept."
+    )
+
+
+class Align(BaseModel):
+    """A loss: words that are surely linked must find each other by their cosines."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    sets: tuple[str, ...] = Field(
+        min_length=1, description="Sets of aligned words, named as in `semblance evaluate --sets`."
+    )
+    weight: float = Field(1.0, gt=0, description="Weight of the loss of aligned words.")
+    batch_size: int = Field(16, ge=1, description="Pairs per batch, drawn at random.")
+    temperature: float = Field(0.05, gt=0, description="Divisor of the cosines before the softmax.")
+
+
+class Recipe(BaseModel, ABC):
+    """Settings of a training run; each file of `recipes` holds one recipe."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    columns: ClassVar[tuple[str, ...]]
+    """Default names of the text columns in a file, in the order of the objective; `fields` overrides them."""
+
+    min_columns: ClassVar[int | None] = None
+    """How many of them are required; None for all."""
+
+    model: str = Field("minilm", description="Model to start from, as `semblance serve` takes it: a transformer.")
+    pooling: Pooled = None
+    normalize: Normalize = None
+    special_tokens: bool = Field(
+        True,
+        description="Whether tokens such as [CLS] count. If not, the objective sees words only, and their mean as the "
+        "pooled vector: for `rcmd_words`, and a model served with `pooling=words`.",
+    )
+    head: bool = Field(
+        False,
+        description="Whether to add an affine map of every token before the pooling, if the model has none. It is "
+        "initialized to the identity, so that training starts from the model's own vectors.",
+    )
+    fields: tuple[str, ...] = Field((), description="Names of the columns in the file, if they differ.")
+    label: Label = None
+    epochs: Epochs = 1.0
+    batch_size: BatchSize = 16
+    accumulate: int = Field(1, ge=1, description="Batches whose gradients are accumulated in one step.")
+    mini_batch: int | None = Field(
+        None,
+        ge=1,
+        description="Texts encoded at once, with gradient caching: a large batch then needs the memory of a small one, "
+        "and one more forward pass.",
+    )
+    batches: Order = "shuffled"
+    learning_rate: LearningRate = 2e-5
+    warmup: Warmup = 0.1
+    weight_decay: WeightDecay = 0.01
+    clip: float = Field(1.0, gt=0, description="Largest norm of the gradient.")
+    dropout: float | None = Field(None, ge=0, lt=1, description="Of the network in training; its config's by default.")
+    max_tokens: MaxTokens = 128
+    precision: Literal["auto", "float32", "bfloat16", "float16"] = Field(
+        "auto", description="Number type of the network: auto is bfloat16 on CUDA and float32 on CPU."
+    )
+    low_rank: LowRank | None = Field(None, description="Train low-rank adapters and freeze the weights.")
+    keep: Keep | None = Field(None, description="Keep the token vectors of running text (`--keep`); needs low_rank.")
+    align: Align | None = Field(None, description="Train on sets of aligned words as well.")
+    dev: Dev = ()
+    measure: Measure = "cosine"
+    check_every: CheckEvery = 100
+    seed: int = Field(0, ge=0, description="Of the order of rows, of dropout and of new weights.")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        allowed = range(self.min_columns or len(self.columns), len(self.columns) + 1)
+        if self.fields and (len(self.fields) not in allowed or len(set(self.fields)) < len(self.fields)):
+            counts, defaults = " or ".join(map(str, allowed)), ", ".join(self.columns)
+            raise ValueError(f"fields must name {counts} different columns, to replace {defaults}")
+        texts_only = type(self).label_value is Recipe.label_value
+        if texts_only and self.label is not None:
+            raise ValueError("label has no effect: this recipe reads texts only; remove it")
+        if not texts_only and self.label is None:
+            raise ValueError("label must name a column")
+        if not self.special_tokens and self.pooling not in (None, "mean"):
+            raise ValueError(f"special_tokens: false pools by the mean of words, not by {self.pooling}")
+        if self.keep is not None and self.low_rank is None:
+            raise ValueError("keep compares with the model without its adapters: set low_rank, too")
+        return self
+
+    @abstractmethod
+    def objective(self, dim: int) -> Objective:
+        """Create the loss for an encoder of `dim`-dimensional vectors."""
+
+    def label_value(self, row: Row) -> float | None:  # noqa: ARG002 - for recipes with labels
+        """Grade or class number of a row, None if its annotators disagreed. Raises BadDataSet."""
+        raise TypeError(f"{type(self).__name__} reads texts only")
+
+    def objective_columns(self, texts: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
+        """Build the columns of the objective from those of the file."""
+        return texts
+
+    def saved_share(self) -> float:
+        """The part of the trained update that is saved."""
+        return 1.0 if self.low_rank is None else self.low_rank.share
+
+    def text_columns(self) -> Sequence[str]:
+        """Names of the text columns in the file."""
+        return self.fields or self.columns
+
+
+class GradedRecipe(Recipe):
+    """A recipe that maps a grade to a cosine and regresses on it."""
+
+    columns: ClassVar = ("sentence1", "sentence2")
+
+    label: Label = "score"
+    lowest: float = Field(0.0, description="Grade of unrelated sentences.")
+    highest: float = Field(1.0, description="Grade of equivalent sentences.")
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.lowest >= self.highest:
+            raise ValueError("lowest must be below highest")
+        return self
+
+    def cosine(self, grade: float) -> float:
+        """Target cosine of a grade: 0 at the lowest, 1 at the highest."""
+        return (grade - self.lowest) / (self.highest - self.lowest)
+
+    def objective(self, dim: int) -> Objective:
+        """Mean squared error of the cosine."""
+        del dim
+        return CosineRegression()

@@ -1,0 +1,31 @@
+"""Contrastive training on pairs of tweets from one conversation."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from semblance_lab.training.objective import Objective
+from semblance_lab.training.objectives.multiple_negatives_ranking import MultipleNegativesRanking
+from semblance_lab.training.recipe import BatchSize, Recipe
+
+
+class Twitter4sse(Recipe):
+    """Twitter4SSE: weak pairs from conversations, with the other rows of a batch as negatives.
+
+    Rows are text_a and text_b, as `semblance pairs` writes them. Defaults of the paper: one epoch, batch 50, learning
+    rate 2e-5 with 10 % warm-up, the last weights kept. Prefer `clrcmd` if there are hard negatives.
+
+    Source: digiovanni-brambilla-2021-twitter4sse, section 4.
+    """
+
+    columns: ClassVar = ("text_a", "text_b")
+
+    batch_size: BatchSize = 50
+    scale: float = Field(20.0, gt=0, description="Factor of the cosines before the softmax.")
+
+    def objective(self, dim: int) -> Objective:
+        """Create the ranking loss."""
+        del dim
+        return MultipleNegativesRanking(self.scale)

@@ -1,0 +1,148 @@
+"""Build the encoder to train from modules of sentence-transformers, and save it."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from peft import LoraConfig, get_peft_model_state_dict
+from peft.tuners.lora import LoraLayer
+from safetensors.torch import load_file, save_file
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import Dense, Normalize, Transformer
+from sentence_transformers.sentence_transformer.modules import Pooling
+from torch import nn
+
+from semblance.models.model_files.checkpoint import Checkpoint
+from semblance.models.model_files.lora import WEIGHTS
+from semblance.models.networks.torch_network import merge_into
+from semblance_lab.training.errors import BadRecipe
+from semblance_lab.training.recipe import LowRank, Recipe
+
+MODULE_INPUT = "token_embeddings"
+
+
+def build_model(checkpoint: Checkpoint, recipe: Recipe) -> SentenceTransformer:
+    """Load the encoder of a checkpoint and apply the recipe's changes to it.
+
+    Args:
+        checkpoint: files of the model to start from.
+        recipe: sets pooling, normalization, dropout, head and adapters.
+
+    Raises:
+        BadRecipe: the targets of the adapters match no linear map, or sentence-transformers lacks the pooling.
+    """
+    transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    network = Transformer(
+        str(checkpoint.folder),
+        max_seq_length=checkpoint.max_tokens,
+        do_lower_case=checkpoint.lower_case,
+        model_kwargs={"use_safetensors": True, "dtype": torch.float32},
+        processor_kwargs={"local_files_only": True},
+    )
+    if checkpoint.adapter is not None:
+        merge_into(network.model, checkpoint.adapter)
+    dim = int(network.get_embedding_dimension())
+    modules: list[nn.Module] = [network]
+    if checkpoint.head is not None or recipe.head:
+        head = _build_head(checkpoint, dim)
+        modules.append(head)
+        dim = head.out_features
+    modules.append(Pooling(dim, _pooling(checkpoint, recipe), include_prompt=checkpoint.include_prompt))
+    if checkpoint.normalize if recipe.normalize is None else recipe.normalize:
+        modules.append(Normalize())
+    prompts: dict[str, str] = {role: prompt for role, prompt in checkpoint.prompts.items() if prompt}
+    shared = len(set(prompts.values())) == 1 and len(prompts) == len(checkpoint.prompts)
+    model = SentenceTransformer(
+        modules=modules, prompts=prompts or None, default_prompt_name=next(iter(prompts)) if shared else None
+    )
+    if recipe.dropout is not None:
+        for module in model.modules():
+            if isinstance(module, nn.Dropout):
+                module.p = recipe.dropout
+    if recipe.low_rank is not None:
+        _add_adapters(model, recipe.low_rank)
+    return model
+
+
+def merge_adapters(model: SentenceTransformer, share: float) -> SentenceTransformer:
+    """Copy the model; this share of its adapters, in half precision, is merged."""
+    merged = copy.deepcopy(model).eval()
+    for name, module in list(merged.named_modules()):
+        if isinstance(module, LoraLayer):
+            for weights in module.lora_A.parameters():
+                weights.data = weights.data.half().float()
+            for weights in module.lora_B.parameters():
+                weights.data = (share * weights.data).half().float()
+            module.merge()
+            parent, _, child = name.rpartition(".")
+            setattr(merged.get_submodule(parent), child, module.get_base_layer())
+    network: Any = merged.transformers_model
+    if getattr(network, "peft_config", None):
+        del network.peft_config
+        network._hf_peft_config_loaded = False  # noqa: SLF001 - else only the adapter would be saved
+    return merged
+
+
+def special_ids(model: SentenceTransformer) -> set[int]:
+    """Ids of the tokens that the tokenizer adds to every text, such as [CLS] and [SEP]."""
+    return set(model.tokenizer("")["input_ids"])
+
+
+def save_adapter(model: SentenceTransformer, base: str, folder: Path, share: float) -> None:
+    """Save this share of the adapters in PEFT's format, in half precision; `base` names a model."""
+    folder.mkdir(parents=True)
+    network: Any = model.transformers_model
+    [(name, config)] = network.peft_config.items()
+    weights = get_peft_model_state_dict(network, adapter_name=name)
+    named = {
+        f"base_model.model.{key}": ((share if "lora_B" in key else 1) * value).half().contiguous().cpu()
+        for key, value in weights.items()
+    }
+    save_file(named, folder / WEIGHTS)
+    saved = copy.deepcopy(config)
+    saved.base_model_name_or_path = base
+    saved.inference_mode = True
+    saved.save_pretrained(folder)
+
+
+def _pooling(checkpoint: Checkpoint, recipe: Recipe) -> str:
+    pooling = recipe.pooling or checkpoint.pooling
+    if pooling == "words":
+        raise BadRecipe("sentence-transformers cannot pool by words: train without this option, and serve with it")
+    return pooling
+
+
+def _build_head(checkpoint: Checkpoint, dim: int) -> Dense:
+    head = checkpoint.head
+    if head is None:
+        dense = Dense(dim, dim, activation_function=None, module_input_name=MODULE_INPUT)
+        nn.init.eye_(dense.linear.weight)
+        nn.init.zeros_(dense.linear.bias)
+        return dense
+    dense = Dense(
+        head.in_features,
+        head.out_features,
+        bias=head.bias,
+        activation_function=None,
+        module_input_name=MODULE_INPUT,
+    )
+    dense.load_state_dict(load_file(head.weights))
+    return dense
+
+
+def _add_adapters(model: SentenceTransformer, low_rank: LowRank) -> None:
+    config = LoraConfig(
+        r=low_rank.rank,
+        lora_alpha=low_rank.alpha,
+        lora_dropout=low_rank.dropout,
+        target_modules=list(low_rank.targets) or "all-linear",
+        exclude_modules=".*pooler.*",  # BERT's pooler, whose output we do not use
+    )
+    try:
+        model.add_adapter(config)
+    except ValueError as error:
+        raise BadRecipe(f"low_rank: {error}") from error

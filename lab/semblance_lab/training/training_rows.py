@@ -1,0 +1,89 @@
+"""Read the rows that a recipe trains on, without those whose texts an evaluation uses."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from semblance.models.files.digests import file_sha256
+from semblance.models.files.tables import Row, read_csv, read_tsv
+from semblance_lab.evaluation.contamination import normal_form
+from semblance_lab.training.errors import BadTrainingData
+
+LabelReader: TypeAlias = Callable[[Row], float | None]
+"""Reads the grade or the class number of a row; None if its annotators disagreed."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRows:
+    """Rows of n texts each, with or without a number.
+
+    Attributes:
+        texts: name of a column -> its texts, row by row; the columns in the order of the objective.
+        labels: the number of each row, or None if the recipe has no label.
+        removed: rows left out because an evaluation uses one of their texts.
+        removed_by: set -> how many of these rows have a text of it; a row may have texts of several sets.
+        unlabeled: rows left out because their annotators disagreed.
+        sha256: of the file.
+    """
+
+    texts: Mapping[str, Sequence[str]]
+    labels: Sequence[float] | None
+    removed: int
+    removed_by: Mapping[str, int]
+    unlabeled: int
+    sha256: str
+
+    def __len__(self) -> int:
+        return len(next(iter(self.texts.values())))
+
+
+def read_rows(
+    file: Path,
+    columns: Sequence[str],
+    label: str | None,
+    read_label: LabelReader,
+    exclude: Mapping[str, Collection[str]],
+) -> TrainingRows:
+    """Read a table with a header, tab-separated or (`.csv`) comma-separated.
+
+    Args:
+        file: the table.
+        columns: names of its text columns.
+        label: name of its column with the grade or label, if the recipe has one.
+        read_label: converts that column to a number.
+        exclude: normal form of a text that evaluations use -> names of their sets, as `held_out_forms` returns them;
+            rows with one of these texts are left out.
+
+    Raises:
+        BadDataSet: the file, or one of its rows, cannot be read; the message names it.
+        BadTrainingData: no row is left.
+    """
+    read = read_csv if file.suffix == ".csv" else read_tsv
+    texts: dict[str, list[str]] = {name: [] for name in columns}
+    labels: list[float] = []
+    removed = unlabeled = 0
+    removed_by: Counter[str] = Counter()
+    for row in read(file, [*columns, *([] if label is None else [label])]):
+        row_texts = [row.text(name) for name in columns]
+        number = None if label is None else read_label(row)
+        evaluated = {name for text in row_texts for name in exclude.get(normal_form(text), ())}
+        if label is not None and number is None:
+            unlabeled += 1
+        elif evaluated:
+            removed += 1
+            removed_by.update(evaluated)
+        else:
+            for name, text in zip(columns, row_texts, strict=True):
+                texts[name].append(text)
+            labels += [] if number is None else [number]
+    by_set = dict(sorted(removed_by.items(), key=lambda each: (-each[1], each[0])))
+    rows = TrainingRows(texts, None if label is None else labels, removed, by_set, unlabeled, file_sha256(file))
+    if not len(rows):
+        raise BadTrainingData(
+            f"{file} has no row to train on ({removed} left out as evaluated, {unlabeled} unlabelled)"
+        )
+    return rows

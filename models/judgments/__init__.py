@@ -1,0 +1,1 @@
+"""Pairs of texts judged by people: readers, scores, confidence intervals and reliability."""
