@@ -12,6 +12,7 @@ from importlib.resources import files
 
 from fastapi import FastAPI
 from opentelemetry.trace import TracerProvider
+from semblance_client.vocabulary.collections import CollectionRequest
 
 from semblance.service.api import errors, openapi
 from semblance.service.api.edge.hosts import AllowedHosts
@@ -29,7 +30,7 @@ from semblance.service.observability.tracing import NOT_TRACED, telemetry_config
 from semblance.service.ports.documents import Document
 from semblance.service.process.readiness import Draining, Readiness
 from semblance.service.settings import Settings
-from semblance.service.usecases.collections import Collections, NewCollection
+from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.documents.index import IndexDocuments
 
 log = logging.getLogger(__name__)
@@ -114,20 +115,21 @@ async def _when_ready(act: Callable[[], Awaitable[None]]) -> None:
 
 async def _store_sample(services: Services) -> None:
     """Store the bundled sample as the collection `default`, unless there are collections."""
-    if await services[Collections].list():
+    if (await services[Collections].list()).collections:
         return
     lines = (files("semblance.service") / "sample" / "help_centre.jsonl").read_text("utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
     log.info("storing the sample: %d documents in the collection default", len(rows))
-    await services[Collections].create("default", NewCollection())
+    await services[Collections].create("default", CollectionRequest())
     documents = [Document(row["id"], row["text"], row["metadata"]) for row in rows]
-    result = await services[IndexDocuments]("default", documents)
+    result = await services[IndexDocuments].store("default", documents)
     log.info("stored the sample: %d documents", result.upserted)
 
 
 async def _log_other_models(services: Services, default: str) -> None:
     """Log which collections use another model than the default, such as after an upgrade."""
-    others = [each.name for each, _ in await services[Collections].list() if each.settings.model != default]
+    collections = (await services[Collections].list()).collections
+    others = [collection.name for collection in collections if collection.model != default]
     if others:
         log.info(
             "collections with another model than the default, %s: %s; `semblance index reembed NAME --model %s` "

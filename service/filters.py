@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from typing import Any, Literal, TypeAlias
 
-from semblance.service.errors import pointer_to, shorten
-from semblance.service.request_warnings import RequestWarning
+from semblance_client.vocabulary.fields import MAX_CONDITIONS, Scalar
+from semblance_client.vocabulary.responses import RequestWarning
 
-Scalar: TypeAlias = str | int | float | bool | None
+from semblance.service.errors import pointer_to, shorten
+
 ValueType: TypeAlias = Literal["null", "boolean", "number", "string"]  # values of two types are never equal
 
 _PLURAL: Mapping[ValueType, str] = {
@@ -31,7 +32,6 @@ _PLURAL: Mapping[ValueType, str] = {
 }
 
 MAX_DEPTH = 8
-MAX_CONDITIONS = 256
 _SHOWN_CHARS = 100  # of a field's name in a message
 _BOUNDS = ("gt", "gte", "lt", "lte")
 
@@ -224,10 +224,10 @@ def _mismatch(condition: Condition, present: Collection[ValueType]) -> RequestWa
     field, wanted = repr(shorten(condition.field, _SHOWN_CHARS)), condition.types
     if not present:
         detail = f"no document of the collection has a value to compare in the metadata field {field}"
-        return RequestWarning(f"/filter{condition.pointer}", "unknown_filter_field", detail)
+        return RequestWarning(pointer=f"/filter{condition.pointer}", code="unknown_filter_field", detail=detail)
     if wanted and wanted.isdisjoint(present):
         detail = f"the documents have {_listed(present)} in the metadata field {field}, never {_listed(wanted)}"
-        return RequestWarning(f"/filter{condition.pointer}", "filter_type_mismatch", detail)
+        return RequestWarning(pointer=f"/filter{condition.pointer}", code="filter_type_mismatch", detail=detail)
     return None
 
 

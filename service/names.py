@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-PATTERN = r"^[a-z0-9][a-z0-9._-]{0,63}$"  # also valid in JSON Schema
+from semblance_client.vocabulary.fields import NAME_PATTERN
+
 RULE = "a name has 1 to 64 characters of a-z, 0-9, '.', '_' and '-', and starts with a letter or digit"
 
 
@@ -14,4 +15,4 @@ def is_name(text: str) -> bool:
     >>> is_name("faq-2.en"), is_name("FAQ"), is_name("faq\n")
     (True, False, False)
     """
-    return re.fullmatch(PATTERN, text) is not None
+    return re.fullmatch(NAME_PATTERN, text) is not None

@@ -1,16 +1,12 @@
-"""Warnings of an answer: parts of a valid request that may not do what the client expects."""
+"""The warnings that responses may have, by their codes; docs/errors.md lists them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
-WarningCode: TypeAlias = Literal[
-    "empty_text", "filter_type_mismatch", "incomplete_search", "unknown_filter_field", "unread_text"
-]
+from semblance_client.vocabulary.responses import WarningCode
 
-# code -> when; docs/errors.md lists them
+# code -> when
 MEANINGS: Mapping[WarningCode, str] = {
     "empty_text": "A document to rerank has no visible character, or no token, so that it is ranked last",
     "filter_type_mismatch": "No document has a value of the condition's type in that field, such as a number",
@@ -18,12 +14,3 @@ MEANINGS: Mapping[WarningCode, str] = {
     "unknown_filter_field": "No document of the collection has that field in its metadata",
     "unread_text": "The model cannot read at least half of a text's letters, or any sign of a text without letters",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class RequestWarning:
-    """One warning: JSON pointer into the request, stable code, and a message."""
-
-    pointer: str
-    code: WarningCode
-    detail: str

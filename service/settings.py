@@ -9,6 +9,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+from semblance_client.vocabulary.fields import MAX_ENTRIES
 
 from semblance.service.addresses import (
     ANY_HOST,
@@ -23,7 +24,6 @@ from semblance.service.addresses import (
 )
 
 MIB = 1024 * 1024
-MAX_ENTRIES = 10_000  # of a list in a request, whatever the settings
 CLIENT_KEY = "SEMBLANCE_CLIENT_KEY"  # of the command line and the benchmarks; the service does not read it
 
 

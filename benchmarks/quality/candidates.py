@@ -28,9 +28,9 @@ from semblance.models.measures.chunks import split_by_size
 from semblance.models.measures.pairwise import score_all_pairs
 from semblance.models.protocols import Encoder
 from semblance.models.runtime import Compute
-from semblance.service.api.routes.search import DEFAULT_CANDIDATES
 from semblance.service.model_loading.builtin import BUILT_IN
 from semblance.service.model_loading.registry import read_source
+from semblance.service.usecases.search.params import DEFAULT_CANDIDATES
 from semblance_lab.evaluation.datasets import data_set
 from semblance_lab.evaluation.datasets.retrieval import read
 from semblance_lab.evaluation.tasks import Retrieval

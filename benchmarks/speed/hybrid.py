@@ -32,12 +32,12 @@ from threadpoolctl import threadpool_limits
 
 from semblance.models.embeddings import Floats
 from semblance.models.tokenization.terms import query_terms
-from semblance.service.api.routes.search import DEFAULT_CANDIDATES
 from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.indexes.index_folder import IndexFolder
 from semblance.service.ports.indexes import HybridQuery, VectorIndex
 from semblance.service.settings import Settings
+from semblance.service.usecases.search.params import DEFAULT_CANDIDATES
 from tests.support.prefilled_store import fill_collection
 from tests.support.results import save_results
 from tests.support.running_service import Service

@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from statistics import median
 
@@ -25,6 +25,9 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
+from semblance_client.vocabulary.collections import CollectionRequest
+from semblance_client.vocabulary.search import SearchRequest
+from semblance_client.vocabulary.similarity import SimilarityRequest
 from threadpoolctl import threadpool_limits
 
 from semblance.models.catalogue import similarity
@@ -38,12 +41,12 @@ from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.documents import Document
 from semblance.service.process.server import tune_interpreter
 from semblance.service.replication.local_node import LocalNode
-from semblance.service.usecases.collections import Collections, NewCollection
-from semblance.service.usecases.compare import Compare, CompareOptions
+from semblance.service.usecases.collections import Collections
+from semblance.service.usecases.compare import Compare
 from semblance.service.usecases.documents.embed import DocumentEmbedder
 from semblance.service.usecases.documents.index import IndexDocuments
 from semblance.service.usecases.embed import InputText, TextEmbedder
-from semblance.service.usecases.search.params import SearchParams
+from semblance.service.usecases.request_fields import RequestLimits
 from semblance.service.usecases.search.search import Search
 from tests.support.random_encoder import RandomEncoder
 from tests.support.results import save_results
@@ -91,8 +94,9 @@ class UseCases:
         self.texts = TextEmbedder(worker, MemoryCache(1 << 30), metrics, UNLIMITED)
         self.collections = Collections(self, self.local)
         self.index = IndexDocuments(self.collections, self.local, DocumentEmbedder(self.texts))
-        self.search = Search(self.collections, self.local, self.texts, {}, UNLIMITED)
-        self.compare = Compare(self, self.texts, {})
+        unlimited = RequestLimits(**{field.name: UNLIMITED for field in fields(RequestLimits)})
+        self.search = Search(self.collections, self.local, self.texts, {}, unlimited)
+        self.compare = Compare(self, self.texts, {}, unlimited)
 
     async def get(self, name: str | None) -> RandomEncoder:
         """The model, whatever the name."""
@@ -122,10 +126,10 @@ def texts(seed: int, count: int, tokens: int) -> list[str]:
 
 async def fill(use_cases: UseCases, name: str, tokens: int) -> None:
     """Create a collection of documents with token codes."""
-    await use_cases.collections.create(name, NewCollection(index="exact", tokens="int8"))
+    await use_cases.collections.create(name, CollectionRequest(index="exact", tokens="int8"))
     documents = [Document(f"d{i}", text, {}) for i, text in enumerate(texts(tokens, DOCUMENTS, tokens))]
     for start in track(range(0, DOCUMENTS, 20), f"storing documents of {tokens} tokens", transient=True):
-        await use_cases.index(name, documents[start : start + 20])
+        await use_cases.index.store(name, documents[start : start + 20])
 
 
 async def measure_search(use_cases: UseCases, tokens: int, candidates: int, searches: int) -> SearchTimes:
@@ -134,10 +138,11 @@ async def measure_search(use_cases: UseCases, tokens: int, candidates: int, sear
     times: Mapping[str, list[float]] = {"rcmd": [], "cosine": []}
     for i in range(searches + QUERIES):
         for measure, milliseconds in times.items():
-            query = [InputText(queries[i % QUERIES], "/query")]
-            request = SearchParams(query, f"of-{tokens}", k=10, candidates=candidates, measure=measure)
+            request = SearchRequest(
+                query=queries[i % QUERIES], collection=f"of-{tokens}", candidates=candidates, measure=measure
+            )
             start_s = time.perf_counter()
-            await use_cases.search(request)
+            await use_cases.search.search(request)
             milliseconds.append(1000 * (time.perf_counter() - start_s))
     p50, p99, cosine_p50, cosine_p99 = (  # the first round fills the cache
         float(np.percentile(times[measure][QUERIES:], share)) for measure in ("rcmd", "cosine") for share in (50, 99)
@@ -150,18 +155,19 @@ async def measure_comparison(use_cases: UseCases, tokens: int, rounds: int) -> C
     left, right = ([InputText(text, "") for text in texts(side, MATRIX, tokens)] for side in (1, 2))
     rows, columns = [each for each in left for _ in right], [each for _ in left for each in right]
     embeddings = (await use_cases.texts.embed(use_cases.encoder, [*left, *right], "query", "tokens")).embeddings
-    rcmd, options = similarity("rcmd"), CompareOptions("rcmd", None, "END")
+    rcmd = similarity("rcmd")
+    matrix = SimilarityRequest(left=[text.text for text in left], right=[text.text for text in right], measure="rcmd")
     times: list[tuple[float, float, float]] = []
     for _ in range(rounds):
         start_s = time.perf_counter()
-        await use_cases.compare.matrix(left, right, options)
-        matrix = time.perf_counter()
-        await use_cases.compare.pairs(rows, columns, options, explain=False)
+        await use_cases.compare.similarity(matrix)
+        matrix_s = time.perf_counter()
+        await use_cases.compare.pairs(rows, columns, measure="rcmd")
         pairs = time.perf_counter()
         for a in embeddings[:MATRIX]:
             for b in embeddings[MATRIX:]:
                 rcmd.score(a, b)
-        times.append((matrix - start_s, pairs - matrix, time.perf_counter() - pairs))
+        times.append((matrix_s - start_s, pairs - matrix_s, time.perf_counter() - pairs))
     return ComparisonRates(tokens, *(MATRIX * MATRIX / median(each) for each in zip(*times, strict=True)))
 
 

@@ -13,8 +13,6 @@ from semblance.models.text import TokenizedText, text_problem
 Span: TypeAlias = tuple[int, int]  # first and one-past-last code point
 Tokenize: TypeAlias = Callable[[Sequence[str]], Sequence[TokenizedText]]
 
-MIN_TOKENS = 16  # of a passage: special tokens and a prompt take some of them
-MAX_OVERLAP = 10
 MIN_ROOM = 8  # tokens of the text itself in a passage
 BLOCK_CHARS = 5000  # of a text that are split into sentences at a time
 

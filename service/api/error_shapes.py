@@ -123,6 +123,15 @@ def shape_of(scope: Mapping[str, Any]) -> Shape | None:
     return ErrorAnswer if _OPENAI_PATHS.fullmatch(path) else None
 
 
+def shapes_of(path: str) -> tuple[Shape | None, ...]:
+    """The shapes of the errors of a path; two paths of ours serve TEI's requests, too.
+
+    >>> [shape and shape.__name__ for shape in shapes_of("/similarity")]
+    [None, 'TeiErrorAnswer']
+    """
+    return (shape_of({"path": path}), *((TeiErrorAnswer,) if path in _TEI_FIELDS else ()))
+
+
 def status_in(shape: Shape | None, status: int) -> int:
     """The status in a shape of a problem with `status`.
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from typing import Any, Protocol
 
 from pydantic import BaseModel, ValidationError
+from semblance_client.vocabulary.documents import NewDocument, StoredLines, UploadBroken, UploadDone
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import StreamingResponse
@@ -16,18 +17,11 @@ from starlette.types import Receive, Scope, Send
 from semblance.models.errors import SemblanceError
 from semblance.service.api.edge.request_body import MAX_VALUES, too_many_values
 from semblance.service.api.errors import FRAMEWORK_CODES, internal_error, part_of
-from semblance.service.api.schemas.documents import (
-    DocumentIn,
-    LineRefused,
-    LineWarning,
-    StreamBroken,
-    StreamDone,
-    StreamStored,
-)
 from semblance.service.errors import Problem
 from semblance.service.observability.metrics import Metrics
-from semblance.service.ports.documents import Document, Version
-from semblance.service.usecases.documents.index_stream import CommittedBatch, StreamLine
+from semblance.service.ports.documents import Document
+from semblance.service.usecases.documents.index_stream import StreamLine
+from semblance.service.usecases.documents.store import document_of
 
 MEDIA_TYPE = "application/x-ndjson"
 
@@ -82,12 +76,12 @@ def read_document(line: bytes | None, max_line_bytes: int) -> Document | Problem
     if too_many_values(line):
         return Problem("", "body_too_large", f"the line exceeds the limit of {MAX_VALUES:,} values")
     try:
-        document = DocumentIn.model_validate(json.loads(line))
+        document = NewDocument.model_validate(json.loads(line))
     except ValidationError as error:
         return part_of(error.errors()[0])
     except (ValueError, RecursionError):
         return Problem("", "malformed_json", "the line is not JSON")
-    return document.document()
+    return document_of(document)
 
 
 class StreamAnswer(StreamingResponse):
@@ -145,43 +139,23 @@ async def answer_lines(report: Report, metrics: Metrics, request_id: str) -> Asy
 class StoreReport:
     """Reports documents as they are stored: what was reported is on disk."""
 
-    def __init__(self, batches: AsyncIterator[CommittedBatch]) -> None:
+    def __init__(self, batches: AsyncIterator[StoredLines]) -> None:
         self._batches = batches
         self._through_line = 0
 
-    async def lines(self) -> AsyncIterator[StreamStored | StreamDone]:
+    async def lines(self) -> AsyncIterator[StoredLines | UploadDone]:
         """A line for each batch on disk, and one with the outcome."""
         upserted = failed = 0
-        version: Version | None = None
+        version: str | None = None
         async for batch in self._batches:
-            upserted, failed = upserted + batch.upserted, failed + len(batch.refused)
+            upserted, failed = upserted + batch.upserted, failed + len(batch.errors)
             self._through_line, version = batch.through_line, batch.version or version
-            yield stored_out(batch)
-        yield StreamDone(upserted=upserted, failed=failed, version=None if version is None else str(version))
+            yield batch
+        yield UploadDone(upserted=upserted, failed=failed, version=version)
 
-    def broken(self, code: str, detail: str) -> StreamBroken:
+    def broken(self, code: str, detail: str) -> UploadBroken:
         """The last line after an error."""
-        return StreamBroken(error=code, detail=detail, through_line=self._through_line)
-
-
-def stored_out(batch: CommittedBatch) -> StreamStored:
-    """A batch as JSON."""
-    return StreamStored(
-        through_line=batch.through_line,
-        upserted=batch.upserted,
-        version=None if batch.version is None else str(batch.version),
-        truncated=list(batch.truncated),
-        errors=[
-            LineRefused(
-                line=line.number, pointer=line.problem.pointer, code=line.problem.code, detail=line.problem.detail
-            )
-            for line in batch.refused
-        ],
-        warnings=[
-            LineWarning(line=line.number, pointer=line.notice.pointer, code=line.notice.code, detail=line.notice.detail)
-            for line in batch.warned
-        ],
-    )
+        return UploadBroken(error=code, detail=detail, through_line=self._through_line)
 
 
 def _line(answer: BaseModel) -> bytes:

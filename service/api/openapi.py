@@ -13,9 +13,9 @@ from fastapi.routing import APIRoute
 from semblance.models import catalogue
 from semblance.service.api.edge.keys import Guard, scope_of
 from semblance.service.api.edge.origins import READING
-from semblance.service.api.error_shapes import shape_of
+from semblance.service.api.error_shapes import ErrorAnswer, TeiErrorAnswer
 from semblance.service.api.errors import ProblemDetails
-from semblance.service.api.refusals import ANY_BODY, EDGE, KEY, READ_BODY, merge, responses
+from semblance.service.api.refusals import ANY_BODY, EDGE, KEY, OPERATIONS, READ_BODY, documented
 from semblance.service.ports.indexes import AUTO, ENGINES
 from semblance.service.settings import Settings
 
@@ -34,7 +34,7 @@ def install(app: FastAPI, settings: Settings, models: Sequence[str], guard: Guar
         if app.openapi_schema is None:
             described = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
             completed = _completed(described)
-            _describe_edge(completed, guard)
+            _describe_refusals(completed, guard)
             app.openapi_schema = _filled(completed, known)
         return cast("dict[str, Any]", app.openapi_schema)
 
@@ -62,41 +62,43 @@ def _completed(described: dict[str, Any]) -> dict[str, Any]:
             del operation["responses"]["422"]  # added by FastAPI for parameters that accept any string
         for parameter in operation.get("parameters", ()):
             parameter["schema"] = _without_null(parameter["schema"])
-    own = ProblemDetails.model_json_schema(ref_template="#/components/schemas/{model}", mode="serialization")
-    schemas.update(own.pop("$defs"), ProblemDetails=own)
+    for shape in (ProblemDetails, ErrorAnswer, TeiErrorAnswer):
+        schema = shape.model_json_schema(ref_template="#/components/schemas/{model}", mode="serialization")
+        schemas.update(schema.pop("$defs", {}))
+        schemas[shape.__name__] = schema
     return described
 
 
-def _describe_edge(described: dict[str, Any], guard: Guard) -> None:
-    """Document the key that a route requires, and the refusals before any route."""
+def _describe_refusals(described: dict[str, Any], guard: Guard) -> None:
+    """Document the errors of each operation, and the key that it requires."""
     for method, path, operation in _operations(described):
-        codes = [*EDGE]
-        if method not in READING:
-            codes.append("origin_not_allowed")
-        if method in ("POST", "PUT", "PATCH"):
-            codes += ANY_BODY
-        if "requestBody" in operation:
-            codes += READ_BODY
+        codes = _codes(method, operation)
         if guard.needs_key(method, path):
             codes += KEY
             operation["security"] = [{"key": []}]
             requires = f"Requires a key with the scope `{scope_of(method, path)}`."
             operation["description"] = f"{operation.get('description', '')}\n\n{requires}".strip()
-        merge(operation["responses"], _refusals(path, codes))
-        operation["responses"] = dict(sorted(operation["responses"].items()))
+        refusals = documented(path, codes)
+        for status, own in operation["responses"].items():
+            if status in refusals:  # of /ready, a problem in the shape of its own
+                refusals[status]["content"].update(own.get("content", {}))
+            else:
+                refusals[status] = own
+        operation["responses"] = dict(sorted(refusals.items()))
     if guard.ring.keys:
         described["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
 
 
-def _refusals(path: str, codes: Sequence[str]) -> dict[int | str, dict[str, Any]]:
-    """Refusals by status, in the shape of the path unless no request was read."""
-    answers = responses(*codes)
-    if shape := shape_of({"path": path}):
-        shaped = {"application/json": {"schema": {"$ref": f"#/components/schemas/{shape.__name__}"}}}
-        for status in answers.keys() - {431}:
-            as_problem = answers[status]["content"] if status == 400 else {}
-            answers[status]["content"] = shaped | as_problem
-    return answers
+def _codes(method: str, operation: Mapping[str, Any]) -> list[str]:
+    """The codes of an operation, except those of keys."""
+    codes = [*EDGE, *OPERATIONS.get(operation["operationId"], ())]
+    if method not in READING:
+        codes.append("origin_not_allowed")
+    if method in ("POST", "PUT", "PATCH"):
+        codes += ANY_BODY
+    if "requestBody" in operation:
+        codes += READ_BODY
+    return codes
 
 
 def _operations(described: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:

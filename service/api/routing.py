@@ -130,16 +130,6 @@ class JsonRoute(StrictRoute):
         return body
 
 
-def require_at_most(pointer: str, value: int, limit: int, what: str) -> None:
-    """Refuse a value over a limit that is a setting, and so not in a schema.
-
-    Raises:
-        InvalidRequest: it is over the limit.
-    """
-    if value > limit:
-        raise InvalidRequest([Problem(pointer, "out_of_range", f"{value:,} {what} exceed the limit of {limit:,}")])
-
-
 async def json_answer(kind: str, size: float, write: Callable[[], str | bytes]) -> Response:
     """An answer with the JSON that `write` returns; large ones are written in a thread.
 

@@ -31,11 +31,13 @@ from semblance.service.usecases.documents.index import IndexDocuments
 from semblance.service.usecases.documents.index_stream import IndexStream
 from semblance.service.usecases.documents.listing import ListDocuments
 from semblance.service.usecases.documents.metadata import ChangeMetadata
+from semblance.service.usecases.documents.store import StoreDocuments
 from semblance.service.usecases.embed import Embed, TextEmbedder
 from semblance.service.usecases.explain.best_passages import BestPassages
 from semblance.service.usecases.explain.difference import ExplainDifference
 from semblance.service.usecases.explain.explain import Explain
 from semblance.service.usecases.reembed import Reembedder
+from semblance.service.usecases.request_fields import RequestLimits
 from semblance.service.usecases.rerank import Rerank
 from semblance.service.usecases.search.search import Search
 
@@ -95,23 +97,26 @@ async def open_services(
 
 
 def _use_cases(settings: Settings, models: LazyModels, stores: Stores, texts: TextEmbedder) -> list[object]:
+    limits = RequestLimits.of(settings)
     access = LimitedAccess(stores.collections)  # no use case has the access without limits
     collections = Collections(models, access)
     embedder = DocumentEmbedder(texts)
     best_passages = BestPassages(collections, access, texts)
+    duplicates = FindDuplicates(collections, access, texts)
     index_documents = IndexDocuments(collections, access, embedder)
     return [
         collections,
         index_documents,
         IndexStream(index_documents),
         Reembedder(models, collections, access, embedder),
-        Compare(models, texts, models.calibrations),
-        Search(collections, access, texts, models.calibrations, settings.max_scores),
+        Compare(models, texts, models.calibrations, limits),
+        Search(collections, access, texts, models.calibrations, limits),
         CountDocuments(access),
         ListDocuments(access),
-        DeleteDocuments(access),
-        ChangeMetadata(access),
-        FindDuplicates(collections, access, texts),
+        DeleteDocuments(access, limits),
+        ChangeMetadata(access, limits),
+        duplicates,
+        StoreDocuments(index_documents, duplicates, limits),
         MapDocuments(access),
         Explain(models, best_passages, texts, models.calibrations),
         ExplainDifference(best_passages),

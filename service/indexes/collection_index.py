@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Self
 
 import numpy as np
+from semblance_client.vocabulary.responses import RequestWarning
 
 from semblance.models.embeddings import Floats
 from semblance.models.measures.chunks import split_by_size
@@ -37,7 +38,6 @@ from semblance.service.ports.indexes import (
     VectorReader,
     VectorRows,
 )
-from semblance.service.request_warnings import RequestWarning
 from semblance.service.threads import until_left
 
 SPARE_ROWS = 1000  # dead rows that are always tolerated, in addition to as many as live ones

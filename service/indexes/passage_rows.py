@@ -10,6 +10,7 @@ from typing import Self
 
 import numpy as np
 from pyroaring import BitMap
+from semblance_client.vocabulary.responses import RequestWarning
 
 from semblance.service.filters import Filter, mismatches
 from semblance.service.indexes.bm25 import Bm25, TextTerms
@@ -19,7 +20,6 @@ from semblance.service.indexes.columns.string_numbers import StringNumbers
 from semblance.service.indexes.postings import Postings, by_value, facet_of, row_numbers, values_of
 from semblance.service.ports.documents import Metadata
 from semblance.service.ports.indexes import DocumentSelection, Facet, Order, TermScore
-from semblance.service.request_warnings import RequestWarning
 
 MORE_ROWS = 4  # times as many, where those found are of too few documents
 

@@ -11,6 +11,7 @@ from typing import Any, Self, TypeAlias, get_args
 
 import numpy as np
 from pyroaring import BitMap
+from semblance_client.vocabulary.fields import Scalar
 from sortedcontainers import SortedDict
 
 from semblance.service.filters import (
@@ -23,7 +24,6 @@ from semblance.service.filters import (
     Not,
     OneOf,
     Prefix,
-    Scalar,
     ValueType,
     scalars,
     type_of,

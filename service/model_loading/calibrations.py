@@ -9,11 +9,12 @@ from typing import Annotated, Literal, Self
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from semblance_client.vocabulary.responses import Calibration
 
 from semblance.models.errors import BadCheckpoint
 from semblance.models.files.atomic import write_json
 from semblance.models.measures.centered_isotonic import ProbabilityMap
-from semblance.service.ports.calibration import Calibration
+from semblance.service.ports.calibration import FittedCalibration
 
 log = logging.getLogger(__name__)
 
@@ -57,10 +58,10 @@ class CalibrationFile(BaseModel):
             raise ValueError("scores and probabilities must be of equal length, and increase")
         return self
 
-    def calibration(self) -> Calibration:
+    def calibration(self) -> FittedCalibration:
         """The calibration as used by the service."""
         probability = ProbabilityMap(np.array(self.scores), np.array(self.probabilities))
-        return Calibration(self.data, self.pairs, self.error, probability)
+        return FittedCalibration(Calibration(data=self.data, pairs=self.pairs, error=self.error), probability)
 
 
 def save_calibration(home: Path, content: CalibrationFile) -> Path:
@@ -76,13 +77,13 @@ def save_calibration(home: Path, content: CalibrationFile) -> Path:
     return file
 
 
-def read_calibrations(home: Path, spaces: Collection[str]) -> dict[tuple[str, str], Calibration]:
+def read_calibrations(home: Path, spaces: Collection[str]) -> dict[tuple[str, str], FittedCalibration]:
     """The calibrations of the models with these spaces, by space and measure; others are logged.
 
     Raises:
         BadCheckpoint: a file is damaged.
     """
-    found: dict[tuple[str, str], Calibration] = {}
+    found: dict[tuple[str, str], FittedCalibration] = {}
     for file in sorted((home / FOLDER).glob("*.json")):
         content = _read(file)
         if content.space in spaces:

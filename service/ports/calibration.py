@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+from semblance_client.vocabulary.responses import Calibration
 
 from semblance.models.measures.centered_isotonic import ProbabilityMap
 from semblance.models.protocols import Encoder
@@ -14,33 +15,29 @@ from semblance.service.errors import InvalidRequest, Problem
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
-    """The map of one measure under one model, and the labeled pairs it was fitted to.
+class FittedCalibration:
+    """Maps the scores of one measure under one model to probabilities."""
 
-    Attributes:
-        data: name of the data.
-        pairs: number of pairs.
-        error: calibration error on such data, by cross-fitting.
-        probability: the map.
-    """
-
-    data: str
-    pairs: int
-    error: float
+    summary: Calibration
     probability: ProbabilityMap
 
     def probability_of(self, score: float) -> float:
         """The probability of one score."""
         return float(self.probability(np.array([score]))[0])
 
+    def probabilities(self, scores: Sequence[float]) -> list[float]:
+        """The probabilities of scores."""
+        probabilities: list[float] = self.probability(np.asarray(scores, np.float64)).tolist()
+        return probabilities
 
-Calibrations: TypeAlias = Mapping[tuple[str, str], Calibration]
+
+Calibrations: TypeAlias = Mapping[tuple[str, str], FittedCalibration]
 """By the space of a model and the name of a measure."""
 
 
 def find_calibration(
     calibrations: Calibrations, encoder: Encoder, measure: str, min_probability: float | None
-) -> Calibration | None:
+) -> FittedCalibration | None:
     """The calibration of a measure under a model, if it has one.
 
     Raises:

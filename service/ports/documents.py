@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from semblance_client.vocabulary.collections import TokenStorage
 
 from semblance.models.embeddings import Floats
 from semblance.models.tokenization.passages import Cut
@@ -16,8 +17,6 @@ from semblance.service.errors import UnknownCollection, UnknownDocument, shorten
 from semblance.service.names import RULE, is_name
 
 Metadata: TypeAlias = Mapping[str, Any]
-
-TokenStorage: TypeAlias = Literal["int8", "none"]
 
 Spans: TypeAlias = NDArray[np.int32]  # (p, 2) first and one-past-last code point of each passage
 

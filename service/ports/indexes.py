@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple, Protocol, Self, TypeAlias
 
 from pyroaring import BitMap
+from semblance_client.vocabulary.fields import Scalar
+from semblance_client.vocabulary.responses import RequestWarning
 
 from semblance.models.embeddings import Floats
-from semblance.service.filters import Filter, Scalar
+from semblance.service.filters import Filter
 from semblance.service.ports.device import ON_CPU, Device
 from semblance.service.ports.documents import Collection, CollectionSize, PassageKey, VectorChange, Version
-from semblance.service.request_warnings import RequestWarning
 
 ENGINES = "semblance.service.indexes.engines"  # catalogue family of the VectorRows classes
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NoReturn, cast
 
+from semblance_client.vocabulary.responses import RequestWarning
+
 from semblance.models.embeddings import Floats
 from semblance.service.callers import Permission
 from semblance.service.errors import Forbidden, ForbiddenDocuments, Problem, pointer_to
@@ -36,7 +38,6 @@ from semblance.service.ports.indexes import (
     TermScore,
     VectorIndex,
 )
-from semblance.service.request_warnings import RequestWarning
 
 SCANNED = 1000  # documents read at a time to find those that are visible
 PAGE_CHARS = 1 << 24  # of texts of a page; a single document may have more

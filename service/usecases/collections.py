@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from functools import partial
-from typing import Literal, TypeAlias
 
-from semblance.models.catalogue import similarity
+from semblance_client.vocabulary import collections as vocabulary
+from semblance_client.vocabulary.collections import (
+    CollectionList,
+    CollectionRequest,
+    PassageCount,
+    PassageCut,
+    Passages,
+    ReembeddingState,
+)
+
+from semblance.models import catalogue
 from semblance.models.protocols import Encoder
 from semblance.models.tokenization.passages import MIN_ROOM, Cut, overhead
 from semblance.service.errors import (
@@ -24,10 +32,9 @@ from semblance.service.ports.documents import (
     CollectionSettings,
     CollectionSize,
     DocumentStore,
-    TokenStorage,
 )
 from semblance.service.ports.embedding import ServedModels
-from semblance.service.ports.indexes import AUTO
+from semblance.service.ports.indexes import AUTO, ENGINES
 from semblance.service.replication.access import CollectionAccess
 
 log = logging.getLogger(__name__)
@@ -37,24 +44,8 @@ PASSAGE_TOKENS = 200  # of a passage, unless the model reads few more
 PASSAGE_SHARE = 0.8  # of what the model reads, at most: parts of a text may have more tokens alone than in it
 PASSAGE_OVERLAP = 1
 
-Passages: TypeAlias = Cut | Literal["auto", "none"]
 
-
-@dataclass(frozen=True, slots=True)
-class NewCollection:
-    """Settings of a collection to create; `model` None is the default model.
-
-    `passages` is how documents are cut: as the model demands, not at all, or at a given length.
-    """
-
-    model: str | None = None
-    measure: str = DEFAULT_MEASURE
-    index: str = AUTO
-    tokens: TokenStorage = "none"
-    passages: Passages = "auto"
-
-
-def cut_for(passages: Passages, encoder: Encoder) -> Cut | None:
+def cut_for(passages: Passages | Cut, encoder: Encoder) -> Cut | None:
     """How documents are cut for an encoder. Raises InvalidRequest if that leaves no room."""
     if passages == "none":
         return None
@@ -68,7 +59,7 @@ def cut_for(passages: Passages, encoder: Encoder) -> Cut | None:
     if passages.tokens > encoder.max_tokens:
         detail = f"{passages.tokens:,} tokens exceed the {encoder.max_tokens:,} that model {encoder.name} reads"
         raise InvalidRequest([Problem("/passages/tokens", "out_of_range", detail)])
-    return passages
+    return Cut(passages.tokens, passages.overlap)
 
 
 class Collections:
@@ -79,7 +70,7 @@ class Collections:
         self._access = access
         self._warned: set[tuple[str, str]] = set()
 
-    async def create(self, name: str, options: NewCollection) -> tuple[Collection, CollectionSize, bool]:
+    async def create(self, name: str, request: CollectionRequest) -> tuple[vocabulary.Collection, bool]:
         """Create a collection, or get an equal one; the flag says whether it is new.
 
         Raises:
@@ -87,32 +78,37 @@ class Collections:
         """
         if not is_name(name):
             raise InvalidRequest([Problem("/name", "bad_name", RULE)])
-        similarity(options.measure)  # raises UnknownMeasure
-        encoder = await self._models.get(options.model)
+        if request.index not in (known := (AUTO, *catalogue.names(ENGINES))):
+            detail = f"unknown index {request.index!r}; choose one of {', '.join(known)}"
+            raise InvalidRequest([Problem("/index", "unknown_index", detail)])
+        catalogue.similarity(request.measure)  # raises UnknownMeasure
+        encoder = await self._models.get(request.model)
         settings = CollectionSettings(
             model=encoder.name,
             space=encoder.space,
             dim=encoder.dim,
-            measure=options.measure,
-            index=options.index,
-            tokens=options.tokens,
+            measure=request.measure,
+            index=request.index,
+            tokens=request.tokens,
             precision=encoder.precision,
-        ).cut_as(cut_for(options.passages, encoder))
+        ).cut_as(cut_for(request.passages, encoder))
 
         def create(store: DocumentStore) -> tuple[Collection, CollectionSize, bool]:
-            wanted = _cut_as_before(store, name, settings) if options.passages == "auto" else settings
+            wanted = _cut_as_before(store, name, settings) if request.passages == "auto" else settings
             _, new = store.create(name, wanted)
             return *store.sizes([name])[0], new
 
-        return await self._access.write(name, create)
+        collection, size, new = await self._access.write(name, create)
+        return collection_response(collection, size), new
 
-    async def show(self, name: str) -> tuple[Collection, CollectionSize]:
+    async def show(self, name: str) -> vocabulary.Collection:
         """Get a collection and its size. Raises UnknownCollection."""
-        return await self._access.read(lambda store: store.sizes([name])[0])
+        return collection_response(*await self._access.read(lambda store: store.sizes([name])[0]))
 
-    async def list(self) -> list[tuple[Collection, CollectionSize]]:
+    async def list(self) -> CollectionList:
         """List all collections and their sizes, by name."""
-        return await self._access.read(lambda store: store.sizes())
+        sizes = await self._access.read(lambda store: store.sizes())
+        return CollectionList(collections=[collection_response(*sized) for sized in sizes])
 
     async def drop(self, name: str) -> None:
         """Delete a collection and all its documents. Raises UnknownCollection."""
@@ -176,6 +172,34 @@ class Collections:
             return await self._models.get(model)
         except UnknownModel:
             return None
+
+
+def collection_response(collection: Collection, size: CollectionSize) -> vocabulary.Collection:
+    """A collection as responses have it."""
+    settings, target = collection.settings, collection.reembedding
+    return vocabulary.Collection(
+        name=collection.name,
+        count=size.documents,
+        truncated=size.truncated,
+        version=str(collection.version),
+        model=settings.model,
+        space=settings.space,
+        dim=settings.dim,
+        precision=settings.precision,
+        measure=settings.measure,
+        index=settings.index,
+        tokens=settings.tokens,
+        passages=settings.cut and PassageCount(**settings.cut._asdict(), count=size.passages),
+        bytes_per_document=size.bytes_per_document,
+        token_error=size.token_error,
+        reembedding=target
+        and ReembeddingState(
+            model=target.model,
+            space=target.space,
+            passages=target.cut and PassageCut(**target.cut._asdict()),
+            documents_left=size.unfilled,
+        ),
+    )
 
 
 def _cut_as_before(store: DocumentStore, name: str, settings: CollectionSettings) -> CollectionSettings:

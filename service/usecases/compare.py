@@ -8,6 +8,9 @@ from functools import partial
 from typing import TypeAlias
 
 import numpy as np
+from semblance_client.vocabulary.explanation import Explanation
+from semblance_client.vocabulary.responses import RequestWarning, Usage
+from semblance_client.vocabulary.similarity import Similarities, SimilarityMatrix, SimilarityRequest
 
 from semblance.models.catalogue import explainable, required_vectors, similarity
 from semblance.models.embeddings import TokenEmbeddings, Want
@@ -16,12 +19,13 @@ from semblance.models.measures.pairwise import score_all_pairs
 from semblance.models.protocols import Encoder
 from semblance.models.text import Truncate
 from semblance.service.offload import Offload
-from semblance.service.ports.calibration import Calibration, Calibrations
+from semblance.service.ports.calibration import Calibrations
 from semblance.service.ports.embedding import ServedModels
-from semblance.service.request_warnings import RequestWarning
 from semblance.service.turns import in_thread
-from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings
-from semblance.service.usecases.explain.word_links import WordLinks, word_links
+from semblance.service.usecases.collections import DEFAULT_MEASURE
+from semblance.service.usecases.embed import InputText, TextEmbedder
+from semblance.service.usecases.explain.word_links import word_links
+from semblance.service.usecases.request_fields import RequestLimits, require_at_most
 
 Pair: TypeAlias = tuple[TokenEmbeddings, TokenEmbeddings]
 
@@ -32,108 +36,137 @@ CHUNK_PRODUCTS = 2**21
 
 
 @dataclass(frozen=True, slots=True)
-class CompareOptions:
-    """Measure, model and truncation of a comparison."""
-
-    measure: str
-    model: str | None
-    truncate: Truncate
-
-
-@dataclass(frozen=True, slots=True)
 class ScoredPairs:
     """A score and, if requested, an explanation of each pair."""
 
     encoder: Encoder
+    measure: str
     scores: Sequence[float]
     truncated: Sequence[bool]
-    explanations: Sequence[WordLinks] | None
+    explanations: Sequence[Explanation] | None
     tokens: int
     warnings: Sequence[RequestWarning]
-    calibration: Calibration | None
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreMatrix:
-    """(left, right) scores, and which texts of each side were truncated."""
-
-    encoder: Encoder
-    scores: Sequence[Sequence[float]]
-    truncated_left: Sequence[bool]
-    truncated_right: Sequence[bool]
-    tokens: int
-    warnings: Sequence[RequestWarning]
-    calibration: Calibration | None
 
 
 class Compare:
     """Scores texts; both sides have the role of a query, so that symmetric measures stay so."""
 
-    def __init__(self, models: ServedModels, texts: TextEmbedder, calibrations: Calibrations) -> None:
+    def __init__(
+        self, models: ServedModels, texts: TextEmbedder, calibrations: Calibrations, limits: RequestLimits
+    ) -> None:
         self._models = models
         self._texts = texts
         self._calibrations = calibrations
+        self._limits = limits
         self._offload = Offload()
 
-    async def pairs(
-        self, left: Sequence[InputText], right: Sequence[InputText], options: CompareOptions, explain: bool
-    ) -> ScoredPairs:
-        """Score the i-th text on the left with the i-th on the right.
+    async def similarity(self, request: SimilarityRequest) -> Similarities | SimilarityMatrix:
+        """Score the pairs of a request, or each left with each right text.
 
         Raises:
             UnknownModel, UnknownMeasure, NotExplainable, InvalidRequest: see the errors of models and service.
         """
-        measure = similarity(options.measure)
-        explainer = explainable(options.measure) if explain else None
-        want: Want = "tokens" if explain else required_vectors(measure)
-        encoder, texts = await self._embed([*left, *right], options, want)
+        return await (self._similarities(request) if request.pairs else self._matrix(request))
+
+    async def pairs(
+        self,
+        left: Sequence[InputText],
+        right: Sequence[InputText],
+        *,
+        measure: str = DEFAULT_MEASURE,
+        model: str | None = None,
+        truncate: Truncate = "END",
+        explain: bool = False,
+    ) -> ScoredPairs:
+        """Score the i-th text on the left with the i-th on the right. Raises as `similarity`."""
+        scorer = similarity(measure)
+        explainer = explainable(measure) if explain else None
+        encoder = await self._models.get(model)
+        want: Want = "tokens" if explain else required_vectors(scorer)
+        texts = await self._texts.embed(encoder, [*left, *right], "query", want, truncate)
         pairs = list(zip(texts.embeddings[: len(left)], texts.embeddings[len(left) :], strict=True))
 
-        def compute(chunk: Sequence[Pair]) -> tuple[list[float], list[WordLinks]]:
-            scores = [measure.score(a, b) for a, b in chunk]
+        def compute(chunk: Sequence[Pair]) -> tuple[list[float], list[Explanation]]:
+            scores = [scorer.score(a, b) for a, b in chunk]
             if explainer is None:
                 return scores, []
-            return scores, [word_links(explainer, a, b, options.truncate, options.truncate) for a, b in chunk]
+            return scores, [word_links(explainer, measure, a, b, truncate, truncate) for a, b in chunk]
 
         costs = [comparison_cost(a) * comparison_cost(b) for a, b in pairs]
-        kind = f"{measure.name} explained" if explain else measure.name
+        kind = f"{measure} explained" if explain else measure
         computed = [
             await self._offload.run(kind, sum(costs[chunk]), partial(compute, pairs[chunk]))
             for chunk in split_by_size(costs, CHUNK_PRODUCTS)
         ]
-        scores = [score for chunk, _ in computed for score in chunk]
-        explanations = [links for _, chunk in computed for links in chunk] if explainer else None
         truncated = zip(texts.truncated[: len(left)], texts.truncated[len(left) :], strict=True)
         return ScoredPairs(
             encoder=encoder,
-            scores=scores,
+            measure=measure,
+            scores=[score for chunk, _ in computed for score in chunk],
             truncated=[a or b for a, b in truncated],
-            explanations=explanations,
+            explanations=[links for _, chunk in computed for links in chunk] if explainer else None,
             tokens=texts.tokens,
             warnings=texts.warnings,
-            calibration=self._calibrations.get((encoder.space, measure.name)),
         )
 
-    async def matrix(
-        self, left: Sequence[InputText], right: Sequence[InputText], options: CompareOptions
-    ) -> ScoreMatrix:
-        """Score every text on the left with every text on the right. Raises as `pairs`."""
-        measure = similarity(options.measure)
-        encoder, texts = await self._embed([*left, *right], options, required_vectors(measure))
+    async def _similarities(self, request: SimilarityRequest) -> Similarities:
+        pairs = request.pairs or []
+        require_at_most("/pairs", len(pairs), self._limits.max_texts, "pairs")
+        if request.explain:
+            require_at_most("/pairs", len(pairs), self._limits.max_explained, "explanations")
+        scored = await self.pairs(
+            [InputText(pair.a, f"/pairs/{i}/a") for i, pair in enumerate(pairs)],
+            [InputText(pair.b, f"/pairs/{i}/b") for i, pair in enumerate(pairs)],
+            measure=request.measure,
+            model=request.model,
+            truncate=request.truncate,
+            explain=request.explain,
+        )
+        calibration = self._calibrations.get((scored.encoder.space, request.measure))
+        return Similarities(
+            model=scored.encoder.name,
+            space=scored.encoder.space,
+            measure=request.measure,
+            scores=scored.scores,
+            probabilities=calibration and calibration.probabilities(scored.scores),
+            calibration=calibration and calibration.summary,
+            truncated=scored.truncated,
+            explanations=scored.explanations,
+            warnings=scored.warnings,
+            usage=Usage(tokens=scored.tokens),
+        )
+
+    async def _matrix(self, request: SimilarityRequest) -> SimilarityMatrix:
+        left, right = request.left or [], request.right or []
+        for pointer, side in (("/left", left), ("/right", right)):
+            require_at_most(pointer, len(side), self._limits.max_texts, "texts")
+        require_at_most("/right", len(left) * len(right), self._limits.max_scores, "scores")
+        measure = similarity(request.measure)
+        encoder = await self._models.get(request.model)
+        inputs = [InputText(text, f"/left/{i}") for i, text in enumerate(left)]
+        inputs += [InputText(text, f"/right/{i}") for i, text in enumerate(right)]
+        texts = await self._texts.embed(encoder, inputs, "query", required_vectors(measure), request.truncate)
         rows, columns = texts.embeddings[: len(left)], texts.embeddings[len(left) :]
 
         scores = np.empty((len(rows), len(columns)))
         for tile in _tiles(rows, columns):
             scores[tile] = await in_thread(score_all_pairs, measure, rows[tile[0]], columns[tile[1]])
-        truncated = texts.truncated[: len(left)], texts.truncated[len(left) :]
-        calibration = self._calibrations.get((encoder.space, measure.name))
-        return ScoreMatrix(encoder, scores.tolist(), *truncated, texts.tokens, texts.warnings, calibration)
-
-    async def _embed(
-        self, texts: Sequence[InputText], options: CompareOptions, want: Want
-    ) -> tuple[Encoder, TextEmbeddings]:
-        encoder = await self._models.get(options.model)
-        return encoder, await self._texts.embed(encoder, texts, "query", want, options.truncate)
+        calibration = self._calibrations.get((encoder.space, request.measure))
+        return await self._offload.run(
+            "matrix",
+            scores.size,
+            lambda: SimilarityMatrix(
+                model=encoder.name,
+                space=encoder.space,
+                measure=request.measure,
+                scores=scores.tolist(),
+                probabilities=calibration and calibration.probability(scores).tolist(),
+                calibration=calibration and calibration.summary,
+                truncated=list(texts.truncated),
+                warnings=texts.warnings,
+                usage=Usage(tokens=texts.tokens),
+            ),
+        )
 
 
 def _tiles(rows: Sequence[TokenEmbeddings], columns: Sequence[TokenEmbeddings]) -> Iterator[tuple[slice, slice]]:

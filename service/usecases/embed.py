@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from semblance_client.vocabulary.responses import RequestWarning
 
 from semblance.models.embeddings import Floats, TokenEmbeddings, Want, unit_rows
 from semblance.models.errors import BadTexts, ModelFailed, TextsNotEncoded
@@ -17,7 +18,6 @@ from semblance.service.errors import EncodingFailed, InvalidRequest, Problem
 from semblance.service.observability.metrics import Metrics
 from semblance.service.offload import Offload
 from semblance.service.ports.embedding import Embedder, EmbeddingCache, Miss, ServedModels
-from semblance.service.request_warnings import RequestWarning
 
 MAX_TOKEN_VECTORS = 8192  # of one answer: 70 MB of JSON where each has 384 numbers
 UNREAD_SHARE = 0.5  # of the letters of a text, from which its answer has a warning
@@ -183,7 +183,7 @@ def unread_warning(encoder: Encoder, pointer: str, share: float) -> list[Request
         f"{share:.0%} of it is in a script, in words or in signs that the model {encoder.name} does not know: "
         "its scores mean little"
     )
-    return [RequestWarning(pointer, "unread_text", detail)]
+    return [RequestWarning(pointer=pointer, code="unread_text", detail=detail)]
 
 
 def _digest(text: str) -> str:

@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from semblance_client.vocabulary import collections as vocabulary
+from semblance_client.vocabulary.collections import ReembeddingRequest, ReembeddingStep, SwitchedVersion
 
 from semblance.models.protocols import Encoder
 from semblance.models.tokenization.passages import Cut
-from semblance.service.ports.documents import Collection, CollectionSize, Document, DocumentStore, Reembedding, Version
+from semblance.service.ports.documents import Collection, CollectionSize, Document, DocumentStore, Reembedding
 from semblance.service.ports.embedding import ServedModels
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.replication.retries import retry_on_conflict
-from semblance.service.usecases.collections import Collections, Passages, cut_for
+from semblance.service.usecases.collections import Collections, collection_response, cut_for
 from semblance.service.usecases.documents.embed import DocumentEmbedder
 from semblance.service.usecases.embed import InputText
 
 STEP_DOCUMENTS = 256  # at most, embedded and committed together; of long ones, the store returns fewer
-
-
-@dataclass(frozen=True, slots=True)
-class StepResult:
-    """Number of documents embedded and left, and the version that contains the embeddings.
-
-    A document that was changed during the step counts as embedded and as left.
-    """
-
-    embedded: int
-    left: int
-    version: Version
 
 
 class Reembedder:
@@ -43,9 +32,7 @@ class Reembedder:
         self._access = access
         self._embedder = embedder
 
-    async def begin(
-        self, name: str, model: str | None, passages: Passages | None = None
-    ) -> tuple[Collection, CollectionSize]:
+    async def begin(self, name: str, request: ReembeddingRequest) -> vocabulary.Collection:
         """Begin to re-embed a collection, under a model or cut in another way; idempotent.
 
         What is None stays as it is; passages are cut shorter for a model that reads less.
@@ -55,15 +42,17 @@ class Reembedder:
                 semblance.service.errors.
         """
         collection = await self._access.read_primary(lambda store: store.collection(name))
-        encoder = await self._models.get(collection.settings.model if model is None else model)
+        model, passages = request.model or collection.settings.model, request.passages
+        encoder = await self._models.get(model)
         cut = _shortened(collection.settings.cut, encoder) if passages is None else cut_for(passages, encoder)
         tokens, overlap = (None, 0) if cut is None else cut
         reembedding = Reembedding(encoder.name, encoder.space, encoder.dim, tokens, overlap, encoder.precision)
-        return await retry_on_conflict(
+        begun = await retry_on_conflict(
             lambda: self._begin(name, reembedding), f"collection {name!r} was recreated repeatedly"
         )
+        return collection_response(*begun)
 
-    async def step(self, name: str) -> StepResult:
+    async def step(self, name: str) -> ReembeddingStep:
         """Embed some documents under the next model, as background work.
 
         Raises:
@@ -72,7 +61,7 @@ class Reembedder:
         """
         return await retry_on_conflict(lambda: self._step(name), f"the encoders of collection {name!r} kept changing")
 
-    async def switch(self, name: str) -> Version:
+    async def switch(self, name: str) -> SwitchedVersion:
         """Make the next model the collection's own, from the returned version on.
 
         Raises:
@@ -80,7 +69,7 @@ class Reembedder:
         """
         collection = await self._access.read_primary(lambda store: store.collection(name))
         await self._collections.next_encoder_of(collection)  # without it, no search could be served here
-        return await self._access.switch(name)
+        return SwitchedVersion(version=str(await self._access.switch(name)))
 
     async def drop(self, name: str) -> None:
         """Delete the embeddings by the next model, if there is one. Raises UnknownCollection."""
@@ -98,7 +87,7 @@ class Reembedder:
 
         return await self._access.write(name, begin)
 
-    async def _step(self, name: str) -> StepResult:
+    async def _step(self, name: str) -> ReembeddingStep:
         """Make one attempt: read documents to be embedded, encode them, write."""
 
         def read(store: DocumentStore) -> tuple[Collection, list[Document]]:
@@ -107,7 +96,7 @@ class Reembedder:
         collection, documents = await self._access.read_primary(read)
         encoder = await self._collections.next_encoder_of(collection)
         if not documents:
-            return StepResult(0, 0, collection.version)
+            return ReembeddingStep(embedded=0, left=0, version=str(collection.version))
         texts = {each.id: InputText(each.text, f"/documents/{each.id}") for each in documents}
         assert collection.reembedding is not None
         cut = collection.reembedding.cut
@@ -115,7 +104,7 @@ class Reembedder:
         filled = [(each, embedded.by_id[each.id]) for each in documents]
         version = await self._access.write(name, lambda store: store.fill(collection, filled))
         left, _ = await self._access.read_primary(lambda store: store.unfilled(name, 0))
-        return StepResult(len(documents), left, version)
+        return ReembeddingStep(embedded=len(documents), left=left, version=str(version))
 
 
 def _shortened(cut: Cut | None, encoder: Encoder) -> Cut | None:

@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+from semblance_client.vocabulary.explanation import Explanation
+from semblance_client.vocabulary.responses import RequestWarning, WarningCode
 
 from semblance.models.catalogue import explainable, required_vectors, similarity
 from semblance.models.embeddings import Doubles, TokenEmbeddings, Want
-from semblance.models.explanation import RemovedAt
+from semblance.models.explanation import ReadText, RemovedAt, tokens_of
 from semblance.models.measures.chunks import split_by_size
 from semblance.models.measures.relevant_spans import RelevantSpans, SpanOptions, relevant_spans
 from semblance.models.measures.unit_interval import to_unit_interval
@@ -19,14 +21,13 @@ from semblance.models.text import Truncate
 from semblance.models.tokenization.passages import Cut, Span, cut_passages
 from semblance.service.errors import InvalidRequest
 from semblance.service.offload import Offload
-from semblance.service.ports.calibration import Calibration, Calibrations, find_calibration
+from semblance.service.ports.calibration import Calibrations, FittedCalibration, find_calibration
 from semblance.service.ports.embedding import ModelChoices
-from semblance.service.request_warnings import RequestWarning, WarningCode
 from semblance.service.turns import in_thread
 from semblance.service.usecases.collections import cut_for
 from semblance.service.usecases.compare import CHUNK_PRODUCTS, comparison_cost
 from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings
-from semblance.service.usecases.explain.word_links import WordLinks, strongest_links
+from semblance.service.usecases.explain.word_links import strongest_links
 
 DEFAULT_MEASURE = "rcmd1_words"  # its links are words, and additional words of a document do not lower its score
 EMPTY: WarningCode = "empty_text"
@@ -71,7 +72,7 @@ class RankedDocument:
     relevance: float
     score: float | None
     spans: RelevantSpans | None = None
-    why: WordLinks | None = None
+    explanation: Explanation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ class Reranking:
     truncated: Sequence[int]
     tokens: int
     warnings: Sequence[RequestWarning]
-    calibration: Calibration | None
+    calibration: FittedCalibration | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,7 @@ class Rerank:
         results = [RankedDocument(i, float(relevance[i]), float(scores[i]) if i in with_text else None) for i in best]
         if explainer:
             best_texts = scored.best(of_texts)
-            explain = partial(_explain, explainer, query.embeddings[0], best_texts, results, params)
+            explain = partial(_explain, explainer, measure.name, query.embeddings[0], best_texts, results, params)
             results = await self._offload.run(f"{measure.name} reranked", len(results), explain)
         return Reranking(
             encoder=encoder,
@@ -175,7 +176,8 @@ class Rerank:
                     raise
                 empty = {problem.pointer: problem.detail for problem in error.problems}
                 warnings += [
-                    RequestWarning(pointer, EMPTY, f"{detail}, and is ranked last") for pointer, detail in empty.items()
+                    RequestWarning(pointer=pointer, code=EMPTY, detail=f"{detail}, and is ranked last")
+                    for pointer, detail in empty.items()
                 ]
                 places = [place for place in places if params.documents[place].pointer not in empty]
 
@@ -236,6 +238,7 @@ class Rerank:
 
 def _explain(
     explainer: Explainable,
+    measure: str,
     query: TokenEmbeddings,
     documents: dict[int, TokenEmbeddings],
     results: Sequence[RankedDocument],
@@ -251,6 +254,7 @@ def _explain(
         spans = relevant_spans(explanation, params.spans) if params.spans else None
         # a document truncated at its end is read by a passage, which may begin anywhere
         end: RemovedAt = "BOTH" if params.truncate == "END" else params.truncate
-        why = strongest_links(explanation, query, document, params.truncate, end) if params.explain else None
-        explained.append(RankedDocument(result.index, result.relevance, result.score, spans, why))
+        texts = ReadText.of(tokens_of(query), params.truncate), ReadText.of(tokens_of(document), end)
+        links = strongest_links(explanation, measure, texts) if params.explain else None
+        explained.append(RankedDocument(result.index, result.relevance, result.score, spans, links))
     return explained

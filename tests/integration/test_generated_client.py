@@ -79,13 +79,15 @@ def generated(url: str, operations: dict[str, str], tmp_path: Path) -> Iterator[
 
 def compare_and_explain(client: GeneratedClient) -> None:
     pairs = [client.Pair(a=TEXT, b=TEXT), client.Pair(a=TEXT, b="привет, как дела сегодня вечером?")]
-    measure = client.SimilarityRequestMeasure.RCMD
-    scored = client.call("compare_texts", body=client.SimilarityRequest(pairs=pairs, measure=measure, explain=True))
-    assert isinstance(scored, client.SimilarityResponse)
+    measure = client.SimilarityOrTeiRequestMeasure.RCMD
+    scored = client.call(
+        "compare_texts", body=client.SimilarityOrTeiRequest(pairs=pairs, measure=measure, explain=True)
+    )
+    assert isinstance(scored, client.Similarities)
     assert scored.scores[0] == pytest.approx(1.0, abs=1e-5)
     assert scored.explanations[0].a.read_end == len(TEXT)
     assert [(each.pointer, str(each.code)) for each in scored.warnings] == [("/pairs/1/b", "unread_text")]
-    matrix = client.call("compare_texts", body=client.SimilarityRequest(left=[TEXT], right=[TEXT, "A dog."]))
+    matrix = client.call("compare_texts", body=client.SimilarityOrTeiRequest(left=[TEXT], right=[TEXT, "A dog."]))
     assert matrix.scores[0][0] > matrix.scores[0][1]
     asked = client.call("explain", a=TEXT, b=TEXT, measure=client.ExplainMeasure.WORD_MOVERS)
     assert (asked.score, asked.measure, asked.truncated) == (0.0, "word_movers", False)
@@ -124,10 +126,10 @@ def use_a_collection(client: GeneratedClient) -> None:
     body = client.CollectionRequest(tokens=client.CollectionRequestTokens.INT8)
     created = client.call("create_collection", "typed", body=body)
     assert (created.name, created.count, str(created.tokens)) == ("typed", 0, "int8")
-    metadata = client.ConditionalDocumentInMetadata.from_dict({"kind": "complaint", "words": 4})
+    metadata = client.ConditionalDocumentMetadata.from_dict({"kind": "complaint", "words": 4})
     documents = [
-        client.ConditionalDocumentIn(id="a/b", text=TEXT, metadata=metadata),
-        client.ConditionalDocumentIn(id="c", text="The weather is fine."),
+        client.ConditionalDocument(id="a/b", text=TEXT, metadata=metadata),
+        client.ConditionalDocument(id="c", text="The weather is fine."),
     ]
     stored = client.call("store_documents", "typed", body=client.DocumentsRequest(documents=documents))
     assert (stored.upserted, stored.truncated, stored.warnings) == (2, [], [])
@@ -135,13 +137,15 @@ def use_a_collection(client: GeneratedClient) -> None:
     assert "typed" in [each.name for each in client.call("list_collections").collections]
     found = client.call("get_document", "typed", "a/b")
     assert (found.text, found.metadata["words"], found.version) == (TEXT, 4, stored.version)
-    counted = client.call("count_documents", "typed", body=client.CountRequest(facets=[client.FacetIn(field="kind")]))
+    counted = client.call(
+        "count_documents", "typed", body=client.CountRequest(facets=[client.FacetRequest(field="kind")])
+    )
     assert (counted.count, counted.facets[0].values[0].value) == (2, "complaint")
     listed = client.call("list_documents", "typed", limit=2)
     assert ([each.id for each in listed.documents], listed.cursor) == (["a/b", "c"], None)
-    change = client.MetadataIn(id="a/b", metadata=client.MetadataInMetadata.from_dict({"state": "open"}))
+    change = client.MetadataChange(id="a/b", metadata=client.MetadataChangeMetadata.from_dict({"state": "open"}))
     assert client.call("change_metadata", "typed", body=client.MetadataRequest(documents=[change])).changed == 1
-    order = client.OrderIn(field="words", descending=True)
+    order = client.SortRequest(field="words", descending=True)
     first, _ = client.call("list_matching", "typed", body=client.ListRequest(sort=order)).documents
     assert (first.id, first.metadata["state"]) == ("a/b", "open")
     page = client.call("find_duplicates", "typed", body=client.DuplicatesRequest(min_score=0.9))

@@ -133,9 +133,10 @@ def test_an_operation_lists_only_refusals_of_its_own(document: dict[str, Any]) -
 
 
 def test_warnings_have_the_codes_of_their_table(document: dict[str, Any]) -> None:
-    assert set(document["components"]["schemas"]["WarningOut"]["properties"]["code"]["enum"]) == set(MEANINGS)
-    for answer in ("Similarity", "Search", "Explain", "Difference", "Documents", "Embeddings"):
-        assert "warnings" in document["components"]["schemas"][f"{answer}Response"]["required"]
+    assert set(document["components"]["schemas"]["RequestWarning"]["properties"]["code"]["enum"]) == set(MEANINGS)
+    answers = ("Similarities", "SearchResults", "PairExplanation", "ScoreDifference", "Stored", "EmbeddingsResponse")
+    for answer in answers:
+        assert "warnings" in document["components"]["schemas"][answer]["required"]
 
 
 BOUNDS = {"and": [{"views": {"gte": 1, "lt": 5}}, {"or": [{"tags": {"in": ["a", 1, None]}}, {"x": True}]}]}
@@ -163,7 +164,7 @@ def test_valid_requests_are_accepted(http: httpx2.Client, path: str, body: dict[
 
 def test_the_document_contains_names_and_limits_of_this_process(document: dict[str, Any]) -> None:
     schemas = document["components"]["schemas"]
-    search, similarity = schemas["SearchRequest"]["properties"], schemas["SimilarityRequest"]["properties"]
+    search, similarity = schemas["SearchRequest"]["properties"], schemas["SimilarityOrTeiRequest"]["properties"]
     assert search["k"]["maximum"] == 1000
     assert search["candidates"]["maximum"] == 10_000
     assert search["queries"]["maxItems"] == similarity["pairs"]["maxItems"] == 4096

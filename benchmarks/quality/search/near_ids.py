@@ -22,8 +22,8 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 from semblance_client import Client
+from semblance_client.vocabulary.search import Mode
 
-from semblance.service.usecases.search.ordering import Mode
 from tests.support.results import save_results
 from tests.support.running_service import running_process
 from tests.support.sentence_vectors import sentences

@@ -27,11 +27,11 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 from semblance_client import Client, Hit
+from semblance_client.vocabulary.search import Mode
 
 from benchmarks.quality.search.snippets import is_shown
 from semblance.models.tokenization.passages import Span, sentences
 from semblance.models.tokenization.terms import document_terms
-from semblance.service.usecases.search.ordering import Mode
 from semblance_lab.evaluation.datasets import data_set
 from semblance_lab.evaluation.datasets.wikiqa import read
 from semblance_lab.evaluation.tasks import Rankings

@@ -3,32 +3,7 @@
 `Client` and `AsyncClient` have the same methods; every refusal is a `SemblanceError`.
 """
 
-from semblance_client.answer import Calibration
-from semblance_client.answers import (
-    CalibratedMeasure,
-    Changed,
-    Collection,
-    Deleted,
-    Document,
-    DocumentPage,
-    Embedding,
-    Embeddings,
-    Hit,
-    Hits,
-    Measure,
-    Model,
-    RankedDocument,
-    Ranking,
-    ReadDocument,
-    SearchResults,
-    Similarities,
-    SimilarityMatrix,
-    Span,
-    Stored,
-    StoredDocument,
-)
 from semblance_client.async_client import AsyncClient
-from semblance_client.calls.duplicates import Duplicate, DuplicateGroup, FoundDuplicates
 from semblance_client.calls.texts import Spans
 from semblance_client.calls.upload import LineProblem, StoredBatch, Uploaded
 from semblance_client.client import Client
@@ -45,19 +20,25 @@ from semblance_client.errors import (
     UnexpectedAnswer,
     Unreachable,
 )
-from semblance_client.explanation import (
-    ComparedDocument,
-    DifferencePart,
-    Explanation,
-    Link,
-    PairExplanation,
-    Partner,
-    ScoreDifference,
-    Share,
-    Side,
-    Token,
-)
 from semblance_client.steps import Call, Request, Retries
+from semblance_client.vocabulary.collections import Collection
+from semblance_client.vocabulary.difference import ComparedDocument, DifferencePart, Partner, ScoreDifference, Share
+from semblance_client.vocabulary.documents import (
+    Changed,
+    Deleted,
+    Document,
+    DocumentPage,
+    ReadDocument,
+    Stored,
+    StoredDocument,
+)
+from semblance_client.vocabulary.duplicates import Duplicate, DuplicateGroup, FoundDuplicates
+from semblance_client.vocabulary.explanation import Explanation, Link, PairExplanation, Side, Token
+from semblance_client.vocabulary.models import CalibratedMeasure, Measure, Model
+from semblance_client.vocabulary.other_apis import Embedding, Embeddings, RankedDocument, Ranking, Span
+from semblance_client.vocabulary.responses import Calibration
+from semblance_client.vocabulary.search import Hit, Hits, SearchResults
+from semblance_client.vocabulary.similarity import Similarities, SimilarityMatrix
 
 __all__ = [
     "AsyncClient",

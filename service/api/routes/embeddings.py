@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from semblance.service.api.error_shapes import ErrorAnswer
-from semblance.service.api.refusals import ENCODING, FIELDS, MODEL, TEXTS, responses_in
-from semblance.service.api.routing import JsonRoute, Use, json_answer, require_at_most
+from semblance.service.api.routing import JsonRoute, Use, json_answer
 from semblance.service.api.schemas.other_apis.embeddings import EmbeddingsRequest, EmbeddingsResponse, embeddings_json
 from semblance.service.settings import Settings
 from semblance.service.usecases.embed import Embed, InputText, VectorParams
+from semblance.service.usecases.request_fields import require_at_most
 
 router = APIRouter(prefix="/v1", tags=["compare"], route_class=JsonRoute)
 
@@ -18,7 +17,6 @@ router = APIRouter(prefix="/v1", tags=["compare"], route_class=JsonRoute)
     "/embeddings",
     summary="Embed texts, as OpenAI's API does",
     response_model=EmbeddingsResponse,
-    responses=responses_in([ErrorAnswer], *FIELDS, *TEXTS, *MODEL, *ENCODING, "token_arrays_not_supported"),
 )
 async def embed_texts(body: EmbeddingsRequest, embed: Use[Embed], settings: Use[Settings]) -> Response:
     """The vector of each text, at unit length."""

@@ -7,27 +7,20 @@ from typing import Annotated, Literal, TypeAlias
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Body, Query, Request, Response
+from pydantic import ConfigDict
+from semblance_client.vocabulary.explanation import ExplainRequest, PairExplanation
+from semblance_client.vocabulary.responses import RequestWarning
 
 from semblance.models import catalogue
 from semblance.service.api.formats import PICTURE_HEADERS, accepted_format, documented_formats
 from semblance.service.api.playground_links import playground_address
-from semblance.service.api.refusals import ENCODING, FIELDS, INDEX, MODEL, READ, TEXTS, responses
 from semblance.service.api.routing import StrictRoute, Use, json_answer
-from semblance.service.api.schemas.explain import ExplainQuery, ExplainRequest, ExplainResponse, explain_response
 from semblance.service.rendering.caption import Caption, Probable
 from semblance.service.rendering.html.explanation import render_html
 from semblance.service.rendering.png import DrawingProcess
 from semblance.service.rendering.svg.picture import render_svg
-from semblance.service.request_warnings import RequestWarning
 from semblance.service.turns import draw
-from semblance.service.usecases.embed import InputText
-from semblance.service.usecases.explain.explain import (
-    DEFAULT_MEASURE,
-    DocumentRef,
-    Explain,
-    ExplainParams,
-    PairExplanation,
-)
+from semblance.service.usecases.explain.explain import Explain, ExplainedPair
 
 MOSTLY = 0.5  # more often than not
 
@@ -42,24 +35,16 @@ MEDIA_TYPES: Mapping[Format, str] = {
     "png": "image/png",
 }
 
-_DOCUMENTED = documented_formats(MEDIA_TYPES) | responses(
-    *FIELDS,
-    *TEXTS,
-    *MODEL,
-    *ENCODING,
-    *READ,
-    *INDEX,
-    "not_acceptable",
-    "not_explainable",
-    "space_mismatch",
-    "unknown_collection",
-    "unknown_document",
-    "unknown_measure",
-    "write_conflict",
+
+class ExplainQuery(ExplainRequest):
+    """The same in a query string, where everything is a string."""
+
+    model_config = ConfigDict(strict=False)
+
+
+@router.get(
+    "/explain", summary="Explain a score", response_model=PairExplanation, responses=documented_formats(MEDIA_TYPES)
 )
-
-
-@router.get("/explain", summary="Explain a score", response_model=ExplainResponse, responses=_DOCUMENTED)
 async def explain(
     query: Annotated[ExplainQuery, Query()],
     explainer: Use[Explain],
@@ -67,11 +52,14 @@ async def explain(
     request: Request,
 ) -> Response:
     """Show which words or tokens determine the score of two texts. For long texts use POST."""
-    return await _explain(query, query.format or accepted_format(request, MEDIA_TYPES), explainer, drawing)
+    return await _explain(query, request, explainer, drawing)
 
 
 @router.post(
-    "/explain", summary="Explain the score of long texts", response_model=ExplainResponse, responses=_DOCUMENTED
+    "/explain",
+    summary="Explain the score of long texts",
+    response_model=PairExplanation,
+    responses=documented_formats(MEDIA_TYPES),
 )
 async def explain_long_texts(
     body: Annotated[ExplainRequest, Body()],
@@ -80,28 +68,17 @@ async def explain_long_texts(
     request: Request,
 ) -> Response:
     """The same, with texts of any length."""
-    return await _explain(body, body.format or accepted_format(request, MEDIA_TYPES), explainer, drawing)
+    return await _explain(body, request, explainer, drawing)
 
 
-async def _explain(options: ExplainRequest, format_: Format, explainer: Explain, drawing: DrawingProcess) -> Response:
-    result = await explainer(
-        ExplainParams(
-            a=InputText(options.a, "/a"),
-            b=InputText(options.b, "/b")
-            if options.b is not None
-            else DocumentRef(options.id or "", options.collection),
-            measure=options.measure or DEFAULT_MEASURE,
-            model=options.model,
-            granularity=options.granularity,
-            max_links=options.max_links,
-            truncate=options.truncate,
-        )
-    )
+async def _explain(body: ExplainRequest, request: Request, explainer: Explain, drawing: DrawingProcess) -> Response:
+    format_ = body.format or accepted_format(request, MEDIA_TYPES)
+    pair = await explainer.explain(body)
     if format_ == "json":
-        cells = result.explanation.contribution.size
-        answer = await json_answer("links", cells, lambda: explain_response(result, options).model_dump_json())
+        cells = pair.explanation.contribution.size
+        answer = await json_answer("links", cells, lambda: pair.response(body.max_links).model_dump_json())
     else:
-        content = await _draw(result, options, format_, drawing)
+        content = await _draw(pair, body.id, format_, drawing)
         answer = Response(content, media_type=MEDIA_TYPES[format_], headers=PICTURE_HEADERS)
     answer.headers["vary"] = "accept"
     return answer
@@ -111,31 +88,29 @@ def _warning(notice: RequestWarning) -> str:
     return f"Warning: text {'a' if notice.pointer == '/a' else 'b'}: {notice.detail}"
 
 
-def _probable(result: PairExplanation) -> Probable | None:
+def _probable(result: ExplainedPair) -> Probable | None:
     known = result.calibration
     if known is None:
         return None
     score = result.explanation.score
-    return Probable(known.probability_of(score), known.probability.lowest_score(MOSTLY), known.data)
+    return Probable(known.probability_of(score), known.probability.lowest_score(MOSTLY), known.summary.data)
 
 
-def _in_playground(result: PairExplanation) -> str:
+def _in_playground(result: ExplainedPair) -> str:
     """The address of the same texts in the playground, relative to this route."""
     shown = {"a": result.a.text, "b": result.b.text, "measure": result.measure, "model": result.encoder.name}
     return playground_address("/explain", urlencode(shown))
 
 
-async def _draw(
-    result: PairExplanation, options: ExplainRequest, format_: Format, drawing: DrawingProcess
-) -> str | bytes:
+async def _draw(result: ExplainedPair, document: str | None, format_: Format, drawing: DrawingProcess) -> str | bytes:
     caption = Caption(
         measure=result.measure,
         model=result.encoder.name,
         a=result.a,
         b=result.b,
-        granularity=options.granularity,
+        granularity=result.granularity,
         best=catalogue.similarity(result.measure).bounds[1],
-        document=options.id,
+        document=document,
         warnings=tuple(_warning(notice) for notice in result.warnings),
         probable=_probable(result),
     )

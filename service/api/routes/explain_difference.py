@@ -7,28 +7,16 @@ from typing import Annotated, Literal, TypeAlias
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Body, Query, Request, Response
+from pydantic import ConfigDict
+from semblance_client.vocabulary.difference import DifferenceRequest, ScoreDifference
 
 from semblance.models import catalogue
 from semblance.service.api.formats import PICTURE_HEADERS, accepted_format, documented_formats
 from semblance.service.api.playground_links import playground_address
-from semblance.service.api.refusals import ENCODING, FIELDS, INDEX, READ, TEXTS, responses
 from semblance.service.api.routing import StrictRoute, Use, json_answer
-from semblance.service.api.schemas.difference import (
-    DifferenceQuery,
-    DifferenceRequest,
-    DifferenceResponse,
-    difference_response,
-)
 from semblance.service.rendering.html.difference import DifferencePage, DocumentSide, render_difference
 from semblance.service.turns import draw
-from semblance.service.usecases.embed import InputText
-from semblance.service.usecases.explain.difference import (
-    DifferenceParams,
-    ExplainDifference,
-    ExplainedDocument,
-    ScoreDifference,
-)
-from semblance.service.usecases.explain.explain import DEFAULT_MEASURE
+from semblance.service.usecases.explain.difference import ExplainDifference, ExplainedDifference, ExplainedDocument
 
 router = APIRouter(tags=["explain"], route_class=StrictRoute)
 
@@ -36,27 +24,18 @@ Format: TypeAlias = Literal["json", "html"]
 
 MEDIA_TYPES: Mapping[Format, str] = {"json": "application/json", "html": "text/html"}
 
-_DOCUMENTED = documented_formats(MEDIA_TYPES) | responses(
-    *FIELDS,
-    *TEXTS,
-    *ENCODING,
-    *READ,
-    *INDEX,
-    "not_acceptable",
-    "not_explainable",
-    "space_mismatch",
-    "unknown_collection",
-    "unknown_document",
-    "unknown_measure",
-    "write_conflict",
-)
+
+class DifferenceQuery(DifferenceRequest):
+    """The same in a query string, where everything is a string."""
+
+    model_config = ConfigDict(strict=False)
 
 
 @router.get(
     "/explain/difference",
     summary="Explain why a document stands above another",
-    response_model=DifferenceResponse,
-    responses=_DOCUMENTED,
+    response_model=ScoreDifference,
+    responses=documented_formats(MEDIA_TYPES),
 )
 async def explain_difference(
     query: Annotated[DifferenceQuery, Query()], explain: Use[ExplainDifference], request: Request
@@ -68,8 +47,8 @@ async def explain_difference(
 @router.post(
     "/explain/difference",
     summary="Explain a difference for a long query",
-    response_model=DifferenceResponse,
-    responses=_DOCUMENTED,
+    response_model=ScoreDifference,
+    responses=documented_formats(MEDIA_TYPES),
 )
 async def explain_long_difference(
     body: Annotated[DifferenceRequest, Body()], explain: Use[ExplainDifference], request: Request
@@ -78,23 +57,13 @@ async def explain_long_difference(
     return await _explain(body, request, explain)
 
 
-async def _explain(options: DifferenceRequest, request: Request, explain: ExplainDifference) -> Response:
-    format_ = options.format or accepted_format(request, MEDIA_TYPES)
-    found = await explain(
-        DifferenceParams(
-            query=InputText(options.query, "/query"),
-            a=options.a,
-            b=options.b,
-            collection=options.collection,
-            measure=options.measure or DEFAULT_MEASURE,
-            mode=options.mode,
-            truncate=options.truncate,
-        )
-    )
+async def _explain(body: DifferenceRequest, request: Request, explain: ExplainDifference) -> Response:
+    format_ = body.format or accepted_format(request, MEDIA_TYPES)
+    found = await explain.explain(body)
     if format_ == "json":
-        answer = await json_answer("parts", len(found.parts), lambda: difference_response(found).model_dump_json())
+        answer = await json_answer("parts", len(found.parts), lambda: found.response().model_dump_json())
     else:
-        page = await draw(render_difference, _page(found), _in_playground(options))
+        page = await draw(render_difference, _page(found), _in_playground(body))
         answer = Response(page, media_type=MEDIA_TYPES[format_], headers=PICTURE_HEADERS)
     answer.headers["vary"] = "accept"
     return answer
@@ -106,7 +75,7 @@ def _in_playground(options: DifferenceRequest) -> str:
     return playground_address("/explain/difference", urlencode(shown))
 
 
-def _page(found: ScoreDifference) -> DifferencePage:
+def _page(found: ExplainedDifference) -> DifferencePage:
     names = {"/query": "query", "/a": "A", "/b": "B"}
     return DifferencePage(
         query=found.query,

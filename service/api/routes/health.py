@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST
+from semblance_client.vocabulary.models import Live, Ready
 
 from semblance.service.api.routing import Use
-from semblance.service.api.schemas.operation import Live, Ready
 from semblance.service.observability.metrics import Metrics
 from semblance.service.process.readiness import Readiness
 from semblance.service.replication.access import CollectionAccess

@@ -5,28 +5,26 @@ from __future__ import annotations
 import math
 
 from fastapi import APIRouter
-
-from semblance.models import catalogue
-from semblance.service.api.error_shapes import ErrorAnswer
-from semblance.service.api.refusals import responses, responses_in
-from semblance.service.api.routing import StrictRoute, Use
-from semblance.service.api.schemas.fields import ModelInPath
-from semblance.service.api.schemas.operation import (
+from semblance_client.vocabulary.models import (
     CalibratedMeasure,
-    MeasureOut,
+    Measure,
+    Model,
     ModelCard,
     ModelCards,
     ModelList,
-    ModelOut,
 )
+
+from semblance.models import catalogue
+from semblance.service.api.parameters import ModelInPath
+from semblance.service.api.routing import StrictRoute, Use
 from semblance.service.errors import UnknownModel
 from semblance.service.model_loading.registry import LazyModels
-from semblance.service.ports.calibration import Calibration
+from semblance.service.ports.calibration import FittedCalibration
 
 router = APIRouter(tags=["models"], route_class=StrictRoute)
 
 
-@router.get("/models", summary="List models and measures", responses=responses("unknown_field"))
+@router.get("/models", summary="List models and measures")
 async def list_models(served: Use[LazyModels]) -> ModelList:
     """The served models and the measures."""
     return ModelList(
@@ -35,19 +33,13 @@ async def list_models(served: Use[LazyModels]) -> ModelList:
     )
 
 
-@router.get(
-    "/v1/models", summary="List models, as OpenAI's API does", responses=responses_in([ErrorAnswer], "unknown_field")
-)
+@router.get("/v1/models", summary="List models, as OpenAI's API does")
 async def list_model_names(served: Use[LazyModels]) -> ModelCards:
     """The names of the served models, and their aliases."""
     return ModelCards(data=[ModelCard(id=name, created=served.since) for name in served.names])
 
 
-@router.get(
-    "/v1/models/{name:path}",
-    summary="Show a model, as OpenAI's API does",
-    responses=responses_in([ErrorAnswer], "unknown_field", "unknown_model"),
-)
+@router.get("/v1/models/{name:path}", summary="Show a model, as OpenAI's API does")
 async def show_model_name(name: ModelInPath, served: Use[LazyModels]) -> ModelCard:
     """One name of a served model."""
     if name not in served.names:
@@ -55,9 +47,9 @@ async def show_model_name(name: ModelInPath, served: Use[LazyModels]) -> ModelCa
     return ModelCard(id=name, created=served.since)
 
 
-def _model(name: str, served: LazyModels) -> ModelOut:
+def _model(name: str, served: LazyModels) -> Model:
     files, encoder = served.files[name], served.loaded().get(name)
-    return ModelOut(
+    return Model(
         name=name,
         default=name == served.default,
         loaded=encoder is not None,
@@ -71,14 +63,14 @@ def _model(name: str, served: LazyModels) -> ModelOut:
     )
 
 
-def _calibrated(key: tuple[str, str], calibration: Calibration) -> CalibratedMeasure:
-    return CalibratedMeasure(measure=key[1], data=calibration.data, pairs=calibration.pairs, error=calibration.error)
+def _calibrated(key: tuple[str, str], calibration: FittedCalibration) -> CalibratedMeasure:
+    return CalibratedMeasure(measure=key[1], **dict(calibration.summary))
 
 
-def _measure(name: str) -> MeasureOut:
+def _measure(name: str) -> Measure:
     similarity = catalogue.similarity(name)
     low, high = (bound if math.isfinite(bound) else None for bound in similarity.bounds)
-    return MeasureOut(
+    return Measure(
         name=name,
         summary=catalogue.summary(name),
         reference=similarity.reference,

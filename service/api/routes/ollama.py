@@ -6,12 +6,11 @@ import time
 
 from fastapi import APIRouter, Response
 
-from semblance.service.api.error_shapes import TeiErrorAnswer
-from semblance.service.api.refusals import ENCODING, FIELDS, MODEL, TEXTS, responses_in
-from semblance.service.api.routing import JsonRoute, Use, json_answer, require_at_most, with_truncated
+from semblance.service.api.routing import JsonRoute, Use, json_answer, with_truncated
 from semblance.service.api.schemas.other_apis.tei import OllamaEmbedRequest, OllamaEmbedResponse
 from semblance.service.settings import Settings
 from semblance.service.usecases.embed import Embed, InputText, VectorParams
+from semblance.service.usecases.request_fields import require_at_most
 
 router = APIRouter(tags=["compare"], route_class=JsonRoute)
 
@@ -20,7 +19,6 @@ router = APIRouter(tags=["compare"], route_class=JsonRoute)
     "/api/embed",
     summary="Embed texts, as Ollama does",
     response_model=OllamaEmbedResponse,
-    responses=responses_in([TeiErrorAnswer], *FIELDS, *TEXTS, *MODEL, *ENCODING, "token_arrays_not_supported"),
 )
 async def embed_as_ollama(body: OllamaEmbedRequest, embed: Use[Embed], settings: Use[Settings]) -> Response:
     """The vector of each text, at unit length."""

@@ -7,13 +7,11 @@ from typing import Literal
 
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, RootModel
+from semblance_client.vocabulary.other_apis import Ranking
 
-from semblance.service.api.error_shapes import ErrorAnswer, TeiErrorAnswer
-from semblance.service.api.refusals import ENCODING, FIELDS, MODEL, TEXTS, responses_in
-from semblance.service.api.routing import JsonRoute, Use, json_answer, require_at_most, with_truncated
+from semblance.service.api.routing import JsonRoute, Use, json_answer, with_truncated
 from semblance.service.api.schemas.other_apis.rerank import RerankOrTeiRequest, RerankRequest
 from semblance.service.api.schemas.other_apis.rerank_answers import (
-    RerankResponse,
     TeiRank,
     VoyageResponse,
     rerank_response,
@@ -22,19 +20,16 @@ from semblance.service.api.schemas.other_apis.rerank_answers import (
 )
 from semblance.service.settings import Settings
 from semblance.service.usecases.embed import InputText
+from semblance.service.usecases.request_fields import require_at_most
 from semblance.service.usecases.rerank import Rerank, RerankParams
 
 router = APIRouter(tags=["compare"], route_class=JsonRoute)
-
-_CODES = (*FIELDS, *TEXTS, *MODEL, *ENCODING, "not_calibrated", "not_finite", "unknown_measure", "not_explainable")
-_DOCUMENTED = responses_in([ErrorAnswer], *_CODES)
 
 
 @router.post(
     "/rerank",
     summary="Order documents, for clients of many APIs",
-    response_model=RerankResponse | VoyageResponse | list[TeiRank],
-    responses=responses_in([ErrorAnswer, TeiErrorAnswer], *_CODES),
+    response_model=Ranking | VoyageResponse | list[TeiRank],
 )
 async def rerank_texts(body: RerankOrTeiRequest, rerank: Use[Rerank], settings: Use[Settings]) -> Response:
     """Order documents by their relevance to a query, best first."""
@@ -44,8 +39,7 @@ async def rerank_texts(body: RerankOrTeiRequest, rerank: Use[Rerank], settings: 
 @router.post(
     "/v1/rerank",
     summary="Order documents, as Jina's API does",
-    response_model=RerankResponse | VoyageResponse,
-    responses=_DOCUMENTED,
+    response_model=Ranking | VoyageResponse,
 )
 async def rerank_as_jina(body: RerankRequest, rerank: Use[Rerank], settings: Use[Settings]) -> Response:
     """Order documents by their relevance to a query, best first.
@@ -58,8 +52,7 @@ async def rerank_as_jina(body: RerankRequest, rerank: Use[Rerank], settings: Use
 @router.post(
     "/v2/rerank",
     summary="Order documents, as Cohere's API does",
-    response_model=RerankResponse,
-    responses=_DOCUMENTED,
+    response_model=Ranking,
 )
 async def rerank_as_cohere(body: RerankRequest, rerank: Use[Rerank], settings: Use[Settings]) -> Response:
     """Order documents by their relevance to a query, best first."""

@@ -9,12 +9,11 @@ from typing import Any
 
 import orjson
 from fastapi import APIRouter, Response
+from semblance_client.vocabulary.responses import TokenUsage
 
 from semblance.models.embeddings import Floats
-from semblance.service.api.error_shapes import ErrorAnswer
-from semblance.service.api.refusals import ENCODING, FIELDS, MODEL, TEXTS, responses_in
-from semblance.service.api.routing import JsonRoute, Use, json_answer, require_at_most, with_truncated
-from semblance.service.api.schemas.other_apis.embeddings import EncodingFormat, TokenUsage, base64_of
+from semblance.service.api.routing import JsonRoute, Use, json_answer, with_truncated
+from semblance.service.api.schemas.other_apis.embeddings import EncodingFormat, base64_of
 from semblance.service.api.schemas.other_apis.scores import (
     PoolingRequest,
     PoolingResponse,
@@ -25,15 +24,14 @@ from semblance.service.api.schemas.other_apis.scores import (
 from semblance.service.model_loading.registry import LazyModels
 from semblance.service.settings import Settings
 from semblance.service.usecases.collections import DEFAULT_MEASURE
-from semblance.service.usecases.compare import Compare, CompareOptions
+from semblance.service.usecases.compare import Compare
 from semblance.service.usecases.embed import Embed, InputText, TextVectors, TokenVectors, VectorParams
+from semblance.service.usecases.request_fields import require_at_most
 
 router = APIRouter(tags=["compare"], route_class=JsonRoute)
 
-_REFUSALS = responses_in([ErrorAnswer], *FIELDS, *TEXTS, *MODEL, *ENCODING, "unknown_measure")
 
-
-@router.post("/score", summary="Score pairs, as vLLM does", response_model=ScoreResponse, responses=_REFUSALS)
+@router.post("/score", summary="Score pairs, as vLLM does", response_model=ScoreResponse)
 async def score_pairs(
     body: ScoreRequest, compare: Use[Compare], models: Use[LazyModels], settings: Use[Settings]
 ) -> Response:
@@ -41,7 +39,7 @@ async def score_pairs(
     return await _score(body, compare, models, settings)
 
 
-@router.post("/v1/score", summary="Score pairs, as vLLM's v1 does", response_model=ScoreResponse, responses=_REFUSALS)
+@router.post("/v1/score", summary="Score pairs, as vLLM's v1 does", response_model=ScoreResponse)
 async def score_under_version(
     body: ScoreRequest, compare: Use[Compare], models: Use[LazyModels], settings: Use[Settings]
 ) -> Response:
@@ -54,7 +52,7 @@ async def _score(body: ScoreRequest, compare: Compare, models: LazyModels, setti
     require_at_most("/" + right[0].pointer.split("/")[1], len(right), settings.max_texts, "pairs")
     choice = models.resolve(body.model)
     measure = body.measure or choice.measure or DEFAULT_MEASURE
-    result = await compare.pairs(left, right, CompareOptions(measure, choice.model, "END"), explain=False)
+    result = await compare.pairs(left, right, measure=measure, model=choice.model)
 
     def write() -> str:
         answer = ScoreResponse(
@@ -75,7 +73,6 @@ async def _score(body: ScoreRequest, compare: Compare, models: LazyModels, setti
     "/pooling",
     summary="Embed tokens or texts, as vLLM does",
     response_model=PoolingResponse,
-    responses=responses_in([ErrorAnswer], *FIELDS, *TEXTS, *MODEL, *ENCODING, "token_arrays_not_supported"),
 )
 async def pool_texts(body: PoolingRequest, embed: Use[Embed], settings: Use[Settings]) -> Response:
     """The vector of each token, special tokens included, or of each text."""

@@ -10,10 +10,8 @@ from fastapi import APIRouter, Response
 
 from semblance.models.protocols import TokenDecoder
 from semblance.models.text import TokenizedText
-from semblance.service.api.error_shapes import TeiErrorAnswer
-from semblance.service.api.refusals import ENCODING, FIELDS, MODEL, TEXTS, responses_in
 from semblance.service.api.routes.similarity import compare_as_tei
-from semblance.service.api.routing import JsonRoute, StrictRoute, Use, json_answer, require_at_most, with_truncated
+from semblance.service.api.routing import JsonRoute, StrictRoute, Use, json_answer, with_truncated
 from semblance.service.api.schemas.other_apis.tei import (
     TeiDecodeRequest,
     TeiEmbedRequest,
@@ -30,17 +28,15 @@ from semblance.service.errors import InvalidRequest, NotReady, Problem
 from semblance.service.model_loading.registry import LazyModels
 from semblance.service.process.readiness import Readiness
 from semblance.service.settings import Settings
-from semblance.service.usecases.collections import DEFAULT_MEASURE
-from semblance.service.usecases.compare import Compare, CompareOptions
+from semblance.service.usecases.compare import Compare
 from semblance.service.usecases.embed import Embed, InputText, TextTokens, VectorParams
+from semblance.service.usecases.request_fields import require_at_most
 
 router = APIRouter(tags=["tei"], route_class=JsonRoute)
 pages = APIRouter(tags=["tei"], route_class=StrictRoute)
 
-_REFUSALS = responses_in([TeiErrorAnswer], *FIELDS, *TEXTS, *MODEL, *ENCODING, "token_arrays_not_supported")
 
-
-@router.post("/embed", summary="Embed texts, as TEI does", response_model=list[list[float]], responses=_REFUSALS)
+@router.post("/embed", summary="Embed texts, as TEI does", response_model=list[list[float]])
 async def embed_as_tei(body: TeiEmbedRequest, embed: Use[Embed], settings: Use[Settings]) -> Response:
     """The vector of each text."""
     return await _embed(body, embed, settings)
@@ -53,7 +49,7 @@ async def serve_root(
     """Embed or compare texts, for clients that post both to the address itself."""
     if isinstance(body.inputs, TeiSource):
         end = (body.parameters or body).end
-        return await compare_as_tei(body.inputs, CompareOptions(DEFAULT_MEASURE, None, end), compare, settings)
+        return await compare_as_tei(body.inputs, end, compare, settings)
     return await _embed(body, embed, settings)
 
 
@@ -70,7 +66,6 @@ async def _embed(body: TeiEmbedRequest, embed: Embed, settings: Settings) -> Res
     "/embed_all",
     summary="Embed tokens, as TEI does",
     response_model=list[list[list[float]]],
-    responses=_REFUSALS,
 )
 async def embed_tokens(body: TeiTexts, embed: Use[Embed], settings: Use[Settings]) -> Response:
     """The vector of each token of each text, special tokens included."""
@@ -87,7 +82,6 @@ async def embed_tokens(body: TeiTexts, embed: Use[Embed], settings: Use[Settings
     "/tokenize",
     summary="Tokenize texts, as TEI does",
     response_model=list[list[TeiToken]],
-    responses=responses_in([TeiErrorAnswer], *FIELDS, *TEXTS, *MODEL, "token_arrays_not_supported"),
 )
 async def tokenize_texts(body: TeiTokenizeRequest, embed: Use[Embed], settings: Use[Settings]) -> Response:
     """The tokens that the model reads of each text, prompts included."""
@@ -107,7 +101,6 @@ async def tokenize_texts(body: TeiTokenizeRequest, embed: Use[Embed], settings: 
     "/decode",
     summary="Turn token ids into text, as TEI does",
     response_model=list[str],
-    responses=responses_in([TeiErrorAnswer], *FIELDS, *MODEL),
 )
 async def decode_tokens(body: TeiDecodeRequest, models: Use[LazyModels], settings: Use[Settings]) -> Response:
     """The text of each list of token ids."""
@@ -122,9 +115,7 @@ async def decode_tokens(body: TeiDecodeRequest, models: Use[LazyModels], setting
     return await json_answer("text", len(texts), lambda: orjson.dumps(texts))
 
 
-@pages.get(
-    "/info", summary="Show the default model, as TEI does", responses=responses_in([TeiErrorAnswer], "unknown_field")
-)
+@pages.get("/info", summary="Show the default model, as TEI does")
 async def get_info(models: Use[LazyModels], settings: Use[Settings]) -> TeiInfo:
     """The default model and the limits of this process."""
     encoder = await models.get(None)
@@ -144,7 +135,6 @@ async def get_info(models: Use[LazyModels], settings: Use[Settings]) -> TeiInfo:
     "/health",
     summary="Tell whether the service is ready, as TEI does",
     response_class=Response,
-    responses=responses_in([TeiErrorAnswer], "unknown_field", "not_ready"),
 )
 async def get_health(readiness: Use[Readiness]) -> Response:
     """Empty if the service is ready."""

@@ -16,6 +16,7 @@ from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progres
 from semblance_client import Client, NotFound, Retries, StoredBatch
 from semblance_client import SemblanceError as ServiceError
 from semblance_client.calls.upload import RETRY_FOR_S, stored_batch
+from semblance_client.vocabulary.collections import CollectionRequest
 
 from semblance.models.errors import BadDataSet, SemblanceError
 from semblance.service.cli.index.documents import DocumentFields
@@ -27,7 +28,7 @@ from semblance.service.cli.toolbox.options import LOCAL_URL, Url
 from semblance.service.documents.lock import lock_home
 from semblance.service.errors import SpaceMismatch, UnknownCollection
 from semblance.service.settings import Settings, read_settings
-from semblance.service.usecases.collections import Collections, NewCollection
+from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.documents.index_stream import IndexStream
 
 if TYPE_CHECKING:
@@ -218,7 +219,7 @@ def _is_missing(client: Client, collection: str) -> bool:
 
 async def _store_offline(settings: Settings, collection: str, upload: _Upload) -> None:
     """Store without a service; the lock on the folder keeps any service from using it meanwhile."""
-    from semblance.service.api.ndjson import read_lines, stored_out  # noqa: PLC0415 - imports FastAPI
+    from semblance.service.api.ndjson import read_lines  # noqa: PLC0415 - imports FastAPI
     from semblance.service.composition.services import open_services, served_models  # noqa: PLC0415 - likewise
 
     with lock_home(settings.home):
@@ -229,11 +230,11 @@ async def _store_offline(settings: Settings, collection: str, upload: _Upload) -
                 await services[Collections].show(collection)
             except UnknownCollection:
                 model = _served_model(upload.space, {name: files.space for name, files in models.files.items()})
-                await services[Collections].create(collection, NewCollection(**_settings(upload.space, model)))
+                await services[Collections].create(collection, CollectionRequest(**_settings(upload.space, model)))
             lines = read_lines(_ended(upload.rows), settings.max_body_bytes)
             with upload.bar() as acknowledge:
-                async for stored in services[IndexStream](collection, lines):
-                    acknowledge(stored_batch(stored_out(stored).model_dump()))
+                async for stored in services[IndexStream].store(collection, lines):
+                    acknowledge(stored_batch(stored.model_dump()))
 
 
 async def _ended(lines: Iterable[bytes]) -> AsyncIterator[bytes]:

@@ -15,6 +15,8 @@ from hashlib import blake2b
 from itertools import groupby
 from typing import TypeAlias
 
+from semblance_client.vocabulary.fields import Scalar
+
 from semblance.service.filters import (
     All,
     Between,
@@ -25,7 +27,6 @@ from semblance.service.filters import (
     Not,
     OneOf,
     Prefix,
-    Scalar,
     scalars,
     type_of,
 )

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 import numpy as np
+from semblance_client.vocabulary.responses import RequestWarning
 
 from semblance.models.embeddings import Floats
 from semblance.service.errors import CollectionReplaced, IndexUnavailable, NotWithRemoteIndex
@@ -25,7 +26,6 @@ from semblance.service.ports.indexes import (
     TermScore,
 )
 from semblance.service.ports.remote_index import MOST_CANDIDATES, RemoteCandidate, RemoteCollection, RemoteIndex
-from semblance.service.request_warnings import RequestWarning
 
 SPARE = 1.3  # times as many candidates as hits, since some may be stale
 SPARE_CANDIDATES = 8  # and as many more: one is the server's own record
@@ -86,7 +86,7 @@ class RemoteView:
         if not self._short:
             return []
         detail = "after several rounds, too few of the index's candidates were up to date and matched the filter"
-        return [RequestWarning("", "incomplete_search", detail)]
+        return [RequestWarning(pointer="", code="incomplete_search", detail=detail)]
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Floats]:
         """Get (p, d) vectors by document id from the primary; missing ones are left out."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from semblance_client.vocabulary.matching import Counted, CountRequest
 
-from semblance.service.filters import Filter
-from semblance.service.ports.documents import Version
-from semblance.service.ports.indexes import Counted
 from semblance.service.replication.access import CollectionAccess
+from semblance.service.usecases.request_fields import requested_filter, requested_version
+from semblance.service.usecases.search.results import facets_response
 
 
 class CountDocuments:
@@ -16,13 +15,18 @@ class CountDocuments:
     def __init__(self, access: CollectionAccess) -> None:
         self._access = access
 
-    async def __call__(
-        self, name: str, where: Filter | None, facets: Mapping[str, int], min_version: Version | None
-    ) -> Counted:
-        """Count documents, with the most frequent values of some fields, as many as `facets` says.
+    async def count(self, name: str, request: CountRequest) -> Counted:
+        """Count documents, with the most frequent values of some fields.
 
         Raises:
-            UnknownCollection, VersionMismatch, VersionNotReached: see semblance.service.errors.
+            UnknownCollection, InvalidRequest, VersionMismatch, VersionNotReached: see semblance.service.errors.
         """
-        _, index = await self._access.current(name, min_version)
-        return await self._access.search(lambda _: index.count(where, facets))
+        where, facets = requested_filter(request.filter), {facet.field: facet.values for facet in request.facets}
+        _, index = await self._access.current(name, requested_version(request.min_version))
+        counted = await self._access.search(lambda _: index.count(where, facets))
+        return Counted(
+            count=counted.documents,
+            facets=facets_response(counted.facets),
+            version=str(counted.version),
+            warnings=counted.warnings,
+        )

@@ -3,72 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+from semblance_client.vocabulary.fields import Scalar
+from semblance_client.vocabulary.matching import DocumentMap, MapPoint, MapRequest
 
 from semblance.models.adaptation.principal_axes import principal_axes
 from semblance.models.embeddings import Doubles, Floats
-from semblance.service.filters import Filter, Scalar, scalars
+from semblance.service.filters import Filter, scalars
 from semblance.service.ports.documents import DocumentStore, Metadata, Version
 from semblance.service.ports.indexes import DocumentSelection, VectorIndex
 from semblance.service.replication.access import CollectionAccess
-from semblance.service.request_warnings import RequestWarning
+from semblance.service.usecases.request_fields import requested_filter, requested_version
 
 READ_DOCUMENTS = 16  # at a time: texts may be long
 LABEL_CHARS = 200  # of a text
 
 Label: TypeAlias = tuple[str, Scalar]  # beginning of the text, and value of the field
-
-
-@dataclass(frozen=True, slots=True)
-class MapParams:
-    """What to map.
-
-    Attributes:
-        collection: its name.
-        where: only the documents that match.
-        field: of the metadata, whose value each point gets.
-        limit: most points.
-        min_version: map this version of the collection or a later one.
-    """
-
-    collection: str
-    where: Filter | None
-    field: str | None
-    limit: int
-    min_version: Version | None
-
-
-@dataclass(frozen=True, slots=True)
-class MapPoint:
-    """A document, the beginning of its text, the value of its field, and its place."""
-
-    id: str
-    text: str
-    value: Scalar
-    x: float
-    y: float
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentMap:
-    """Points of some or all of the matching documents.
-
-    Attributes:
-        version: of the collection.
-        documents: number of matching documents.
-        points: in the order of their ids.
-        explained: shares of the variance of the vectors along x and y.
-        warnings: of the filter.
-    """
-
-    version: Version
-    documents: int
-    points: Sequence[MapPoint]
-    explained: tuple[float, float]
-    warnings: Sequence[RequestWarning]
 
 
 class MapDocuments:
@@ -77,7 +29,7 @@ class MapDocuments:
     def __init__(self, access: CollectionAccess) -> None:
         self._access = access
 
-    async def __call__(self, params: MapParams) -> DocumentMap:
+    async def draw(self, name: str, request: MapRequest) -> DocumentMap:
         """Map the matching documents, or an even sample of as many as the limit.
 
         The place of a document is that of the mean vector of its passages. The distance of two points is at most that
@@ -85,20 +37,32 @@ class MapDocuments:
         left out.
 
         Raises:
-            UnknownCollection, VersionMismatch, VersionNotReached: see semblance.service.errors.
+            UnknownCollection, InvalidRequest, VersionMismatch, VersionNotReached: see semblance.service.errors.
         """
-        _, index = await self._access.current(params.collection, params.min_version)
-        return await self._access.search(lambda store: _draw(store, index, params))
+        where = requested_filter(request.filter)
+        _, index = await self._access.current(name, requested_version(request.min_version))
+        return await self._access.search(lambda store: _draw(store, index, name, request, where))
 
 
-def _draw(store: DocumentStore, index: VectorIndex, params: MapParams) -> DocumentMap:
-    listed = index.select(DocumentSelection(params.where, len(index)))
-    vectors = index.vectors(even_sample(listed.ids, params.limit))
-    labels = _labels(store, params, list(vectors), listed.version)
+def _draw(
+    store: DocumentStore, index: VectorIndex, name: str, request: MapRequest, where: Filter | None
+) -> DocumentMap:
+    listed = index.select(DocumentSelection(where, len(index)))
+    vectors = index.vectors(even_sample(listed.ids, request.limit))
+    labels = _labels(store, name, request.field, list(vectors), listed.version)
     shown = [doc_id for doc_id in vectors if doc_id in labels]
     places, explained = _places([vectors[doc_id].mean(axis=0) for doc_id in shown])
-    points = [MapPoint(doc_id, *labels[doc_id], x, y) for doc_id, (x, y) in zip(shown, places.tolist(), strict=True)]
-    return DocumentMap(listed.version, len(listed.ids), points, explained, listed.warnings)
+    points = [
+        MapPoint(id=doc_id, x=x, y=y, text=labels[doc_id][0], value=labels[doc_id][1])
+        for doc_id, (x, y) in zip(shown, places.tolist(), strict=True)
+    ]
+    return DocumentMap(
+        points=points,
+        documents=len(listed.ids),
+        explained=list(explained),
+        version=str(listed.version),
+        warnings=listed.warnings,
+    )
 
 
 def even_sample(ids: Sequence[str], limit: int) -> Sequence[str]:
@@ -112,16 +76,18 @@ def even_sample(ids: Sequence[str], limit: int) -> Sequence[str]:
     return [ids[i * len(ids) // limit] for i in range(limit)]
 
 
-def _labels(store: DocumentStore, params: MapParams, ids: Sequence[str], version: Version) -> dict[str, Label]:
+def _labels(
+    store: DocumentStore, name: str, field: str | None, ids: Sequence[str], version: Version
+) -> dict[str, Label]:
     """The labels of the documents that have not changed since a version."""
     unchanged: dict[str, Label] = {}
     for start in range(0, len(ids), READ_DOCUMENTS):
-        collection, found = store.get_at(params.collection, ids[start : start + READ_DOCUMENTS])
+        collection, found = store.get_at(name, ids[start : start + READ_DOCUMENTS])
         if collection.version.epoch != version.epoch:
             break
         for doc_id, each in found.items():
             if each.version <= version.number:
-                unchanged[doc_id] = (each.text[:LABEL_CHARS], _value(each.metadata, params.field))
+                unchanged[doc_id] = (each.text[:LABEL_CHARS], _value(each.metadata, field))
     return unchanged
 
 

@@ -4,21 +4,29 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from typing import Any
 
 import numpy as np
+from semblance_client.vocabulary.duplicates import (
+    Duplicate,
+    DuplicateGroup,
+    DuplicatesPage,
+    DuplicatesRequest,
+    FoundDuplicates,
+)
+from semblance_client.vocabulary.explanation import Explanation
+from semblance_client.vocabulary.responses import RequestWarning
 
 from semblance.models.catalogue import explainable, required_vectors, similarity
 from semblance.models.embeddings import TokenEmbeddings
-from semblance.models.protocols import Encoder, Explainable, Similarity
 from semblance.service.errors import CollectionReplaced, WriteConflict
 from semblance.service.filters import Filter
 from semblance.service.ports.documents import CutDocuments, PassageKey, Version
 from semblance.service.ports.indexes import ROUNDING, DocumentSelection, VectorIndex
 from semblance.service.replication.access import CollectionAccess
-from semblance.service.request_warnings import RequestWarning
 from semblance.service.turns import in_thread
 from semblance.service.usecases.collections import Collections
+from semblance.service.usecases.cursors import Place, read_cursor, write_cursor
 from semblance.service.usecases.documents.clusters import Clusters, Member, Neighbor
 from semblance.service.usecases.documents.neighbors import (
     document_score,
@@ -26,65 +34,14 @@ from semblance.service.usecases.documents.neighbors import (
 )
 from semblance.service.usecases.embed import TextEmbedder
 from semblance.service.usecases.explain.explain import DEFAULT_MEASURE
-from semblance.service.usecases.explain.word_links import WordLinks, word_links
+from semblance.service.usecases.explain.word_links import word_links
+from semblance.service.usecases.request_fields import requested_filter, requested_version, require_at_most
 from semblance.service.usecases.search.rescoring import INDEX_MEASURE, PassageScorer
 
+PAGE, MAX_PAGE = 1000, 10_000  # documents checked for a response in JSON
 ATTEMPTS = 5  # of a search whose collection is replaced
 NEAREST, RESCORED = 100, 16  # neighbors looked up per document, by cosine and by another measure
 MOST = 1000  # if all of these pass the threshold
-
-
-@dataclass(frozen=True, slots=True)
-class DuplicateParams:
-    """Which duplicates to find.
-
-    Attributes:
-        collection: where.
-        threshold: least score of two documents.
-        measure: None is the collection's own.
-        where: only among the documents that match.
-        explain: whether to explain each pair.
-        after: groups whose first id is not above this one are left out, as those listed before.
-        limit: most documents to check; None checks all.
-        min_version: search this version of the collection or a later one.
-    """
-
-    collection: str
-    threshold: float
-    measure: str | None = None
-    where: Filter | None = None
-    explain: bool = False
-    after: str = ""
-    limit: int | None = None
-    min_version: Version | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Duplicate:
-    """A document of a group.
-
-    Attributes:
-        id: its id.
-        text: its passage that is most similar to one of `like`.
-        like: the earlier document that led to it; None for the first.
-        score: that of the two.
-        why: the words that make it, if explained.
-    """
-
-    id: str
-    text: str
-    like: str | None
-    score: float | None
-    why: WordLinks | None
-
-
-@dataclass(frozen=True, slots=True)
-class DuplicateBatch:
-    """Groups whose first documents are among those checked so far; `after` is the last of these."""
-
-    groups: Sequence[Sequence[Duplicate]]
-    checked: int
-    after: str
 
 
 class FindDuplicates:
@@ -95,39 +52,53 @@ class FindDuplicates:
         self._access = access
         self._texts = texts
 
-    async def open(self, params: DuplicateParams) -> DuplicateSearch:
-        """Begin a search.
+    async def open(self, name: str, request: DuplicatesRequest) -> DuplicateSearch:
+        """Begin a search for all groups.
 
         Raises:
             UnknownCollection, UnknownMeasure, NotExplainable, SpaceMismatch, VersionMismatch, VersionNotReached: see
                 the errors of models and service.
         """
-        collection, index = await self._access.current(params.collection, params.min_version)
-        measure = similarity(params.measure or collection.settings.measure)
+        where, after = requested_filter(request.filter), read_cursor(request.cursor).after
+        collection, index = await self._access.current(name, requested_version(request.min_version))
+        measure = similarity(request.measure or collection.settings.measure)
         encoder = await self._collections.encoder_of(collection)
-        explainer = explainable(params.measure or DEFAULT_MEASURE) if params.explain else None
-        limit = params.limit or len(index)
+        explained_by = (request.measure or DEFAULT_MEASURE) if request.explain else None
+        if explained_by is not None:
+            explainable(explained_by)  # raises NotExplainable before the response begins
+        limit = request.limit or len(index)
         # one more tells whether any are left
-        selection = DocumentSelection(params.where, limit + 1, after=params.after)
+        selection = DocumentSelection(where, limit + 1, after=after)
         found = await self._access.search(lambda _: index.select(selection))
-        scorer = PassageScorer(self._access, self._texts, collection, encoder, measure)
         return DuplicateSearch(
-            params, found.ids[:limit], len(found.ids) > limit, found.warnings, scorer, index, explainer
+            min_score=request.min_score,
+            where=where,
+            after=after,
+            ids=found.ids[:limit],
+            more=len(found.ids) > limit,
+            warnings=found.warnings,
+            scorer=PassageScorer(self._access, self._texts, collection, encoder, measure),
+            index=index,
+            explained_by=explained_by,
         )
 
-    async def all_groups(self, params: DuplicateParams) -> tuple[DuplicateSearch, list[Sequence[Duplicate]]]:
-        """A search and all its groups; it begins again if the collection is replaced meanwhile.
+    async def page(self, name: str, request: DuplicatesRequest) -> DuplicatesPage:
+        """A page of groups; the search begins again if the collection is replaced meanwhile.
 
         Raises:
             WriteConflict: the collection was replaced during every attempt; and what `open` raises.
         """
+        limit = request.limit or PAGE
+        require_at_most("/limit", limit, MAX_PAGE, "documents of an answer in JSON")
         for _ in range(ATTEMPTS):
-            search = await self.open(params)
+            search = await self.open(name, request.model_copy(update={"limit": limit}))
             try:
-                return search, [group async for batch in search.batches() for group in batch.groups]
+                groups = [group async for batch in search.batches() for group in batch.groups]
             except CollectionReplaced:
-                await self._access.refresh_index(params.collection)
-        raise WriteConflict(f"collection {params.collection!r} was recreated during the search; retry")
+                await self._access.refresh_index(name)
+            else:
+                return DuplicatesPage(groups=groups, checked=len(search.ids), **search.outcome())
+        raise WriteConflict(f"collection {name!r} was recreated during the search; retry")
 
     async def similar(
         self, name: str, version: Version, ids: Sequence[str], threshold: float, most: int
@@ -144,53 +115,66 @@ class FindDuplicates:
 
 @dataclass(frozen=True, slots=True)
 class DuplicateSearch:
-    """One search: documents in order of their ids, whether `more` follow, and what scores them."""
+    """One search for groups of documents that a chain of scores links.
 
-    params: DuplicateParams
+    Attributes:
+        min_score: least score of two documents.
+        where: only among the documents that match.
+        after: groups whose first id is not above this one are left out, as those listed before.
+        ids: the documents to check, in order.
+        more: whether others follow.
+        warnings: of the filter.
+        scorer: scores passages by the measure.
+        index: of the collection.
+        explained_by: name of the measure of the explanations; None without any.
+    """
+
+    min_score: float
+    where: Filter | None
+    after: str
     ids: Sequence[str]
     more: bool
     warnings: Sequence[RequestWarning]
     scorer: PassageScorer
     index: VectorIndex
-    explainer: Explainable | None
+    explained_by: str | None
 
-    @property
-    def encoder(self) -> Encoder:
-        """The encoder of the collection."""
-        return self.scorer.encoder
+    def outcome(self) -> dict[str, Any]:
+        """Where to go on, and what compared the documents, as fields of a response."""
+        return {
+            "cursor": write_cursor(Place(self.ids[-1])) if self.more else None,
+            "model": self.scorer.encoder.name,
+            "space": self.scorer.encoder.space,
+            "measure": self.scorer.measure.name,
+            "warnings": self.warnings,
+        }
 
-    @property
-    def explained_by(self) -> str:
-        """Name of the measure of the explanations; empty without any."""
-        return (self.params.measure or DEFAULT_MEASURE) if self.explainer else ""
-
-    @property
-    def measure(self) -> Similarity:
-        """The measure of the scores."""
-        return self.scorer.measure
-
-    async def batches(self) -> AsyncIterator[DuplicateBatch]:
+    async def batches(self) -> AsyncIterator[FoundDuplicates]:
         """Groups of duplicates, each once, as they are found.
 
         Raises:
             CollectionReplaced: the collection was recreated, or its encoder changed, meanwhile.
         """
-        async for batch in Clusters(self._neighbors, self.params.after).of(self.ids):
+        async for batch in Clusters(self._neighbors, self.after).of(self.ids):
             groups = [await self._shown(group) for group in batch.groups]
-            yield DuplicateBatch([each for each in groups if len(each) > 1], batch.checked, batch.last)
+            yield FoundDuplicates(
+                groups=[DuplicateGroup(documents=group) for group in groups if len(group) > 1],
+                checked=batch.checked,
+                cursor=write_cursor(Place(batch.last)),
+            )
 
     async def _neighbors(self, ids: Sequence[str]) -> dict[str, list[Neighbor]]:
-        first = NEAREST if self.measure.name == INDEX_MEASURE else RESCORED
+        first = NEAREST if self.scorer.measure.name == INDEX_MEASURE else RESCORED
         near = await self._near(ids, first)
         full = [doc_id for doc_id, each in near.items() if len(each) >= first]
         return near | (await self._near(full, MOST) if full else {})
 
     async def _near(self, ids: Sequence[str], k: int) -> dict[str, list[Neighbor]]:
         """Up to k documents or so that are as similar as the threshold to each of some documents."""
-        near = await self.scorer.access.search(lambda _: nearest_documents(self.index, ids, k, self.params.where))
-        if self.measure.name != INDEX_MEASURE:
+        near = await self.scorer.access.search(lambda _: nearest_documents(self.index, ids, k, self.where))
+        if self.scorer.measure.name != INDEX_MEASURE:
             near = {doc_id: await self._rescored(doc_id, each) for doc_id, each in near.items()}
-        return {doc_id: _at_least(self.params.threshold, each) for doc_id, each in near.items()}
+        return {doc_id: _at_least(self.min_score, each) for doc_id, each in near.items()}
 
     async def _rescored(self, doc_id: str, near: Sequence[Neighbor]) -> list[Neighbor]:
         """The same neighbors, with scores by the measure."""
@@ -218,7 +202,7 @@ class DuplicateSearch:
     async def _embedded(
         self, read: CutDocuments, passages: Sequence[PassageKey], *, explained: bool
     ) -> list[TokenEmbeddings]:
-        want = "tokens" if explained else required_vectors(self.measure)
+        want = "tokens" if explained else required_vectors(self.scorer.measure)
         return list((await self.scorer.embed(read.texts(passages), want)).values())
 
     async def _shown(self, group: Sequence[Member]) -> list[Duplicate]:
@@ -235,16 +219,24 @@ class DuplicateSearch:
                 best = np.unravel_index(int(np.argmax(table)), table.shape)
                 other, mine = PassageKey(member.like, int(best[0])), PassageKey(member.id, int(best[1]))
             text = read.texts([mine]).get(mine, "")
-            why = None if other is None else await self._why(read, other, mine)
-            shown.append(Duplicate(member.id, text, member.like, member.score, why))
+            shown.append(
+                Duplicate(
+                    id=member.id,
+                    text=text,
+                    like=member.like,
+                    score=member.score,
+                    explanation=other and await self._explanation(read, other, mine),
+                )
+            )
         return shown
 
-    async def _why(self, read: CutDocuments, a: PassageKey, b: PassageKey) -> WordLinks | None:
+    async def _explanation(self, read: CutDocuments, a: PassageKey, b: PassageKey) -> Explanation | None:
         """The words that make the score of two passages."""
-        if self.explainer is None or len(read.texts([a, b])) < 2:
+        measure = self.explained_by
+        if measure is None or len(read.texts([a, b])) < 2:
             return None
         left, right = await self._embedded(read, [a, b], explained=True)
-        return await in_thread(partial(word_links, self.explainer, left, right, "END"))
+        return await in_thread(word_links, explainable(measure), measure, left, right, "END")
 
 
 def _at_least(threshold: float, near: Sequence[Neighbor]) -> list[Neighbor]:

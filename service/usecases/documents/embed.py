@@ -8,6 +8,8 @@ from functools import partial
 from typing import NamedTuple, Self
 
 import numpy as np
+from semblance_client.vocabulary.collections import TokenStorage
+from semblance_client.vocabulary.responses import RequestWarning
 
 from semblance.models.embeddings import Floats, TokenEmbeddings, Want, unit_rows
 from semblance.models.measures.quantized_tokens import is_codes, quantize
@@ -15,8 +17,7 @@ from semblance.models.protocols import Encoder
 from semblance.models.text import TokenizedText, text_problem
 from semblance.models.tokenization.passages import Cut, Span, cut_passages, fits
 from semblance.service.errors import InvalidRequest, Problem
-from semblance.service.ports.documents import DocumentEmbedding, GivenEmbedding, TokenStorage
-from semblance.service.request_warnings import RequestWarning
+from semblance.service.ports.documents import DocumentEmbedding, GivenEmbedding
 from semblance.service.turns import in_thread
 from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings, unread_warning
 

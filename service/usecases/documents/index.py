@@ -6,6 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from semblance_client.vocabulary.documents import Deleted, DocumentPage, ReadDocument, StoredDocument
+from semblance_client.vocabulary.responses import RequestWarning
+
 from semblance.models.protocols import Encoder
 from semblance.models.tokenization.passages import Cut
 from semblance.service.errors import InvalidRequest, Problem, SpaceMismatch
@@ -20,10 +23,11 @@ from semblance.service.ports.documents import (
 )
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.replication.retries import retry_on_conflict
-from semblance.service.request_warnings import RequestWarning
 from semblance.service.usecases.collections import Collections
+from semblance.service.usecases.cursors import Place, read_cursor, write_cursor
 from semblance.service.usecases.documents.embed import DocumentEmbedder, DocumentEmbeddings
 from semblance.service.usecases.embed import InputText
+from semblance.service.usecases.request_fields import requested_version
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,7 @@ class IndexDocuments:
         self._access = access
         self._embedder = embedder
 
-    async def __call__(
+    async def store(
         self,
         name: str,
         documents: Sequence[Document],
@@ -142,14 +146,17 @@ class IndexDocuments:
         rest = {key: text for key, text in texts.items() if key not in own}
         return adopted.joined(await self._embedder.embed(encoder, rest, cut, tokens, bulk=bulk))
 
-    async def delete(self, name: str, doc_id: str, if_version: Version | None = None) -> Version:
-        """Delete a document.
+    async def delete(self, name: str, doc_id: str, if_version: object = None) -> Deleted:
+        """Delete a document, if it has not changed since a version.
 
-        Raises UnknownCollection, UnknownDocument, DocumentChanged, VersionMismatch.
+        Raises UnknownCollection, UnknownDocument, InvalidRequest, DocumentChanged, VersionMismatch.
         """
-        return await self._access.write(name, lambda store: store.delete(name, doc_id, if_version))
+        since = requested_version(if_version, "/if_version")
+        return Deleted(
+            deleted=1, version=str(await self._access.write(name, lambda store: store.delete(name, doc_id, since)))
+        )
 
-    async def get(self, name: str, doc_id: str) -> tuple[Version, Document]:
+    async def get(self, name: str, doc_id: str) -> ReadDocument:
         """Get a stored document, and the version of the collection that was read.
 
         Raises UnknownCollection, UnknownDocument.
@@ -157,14 +164,19 @@ class IndexDocuments:
         collection, documents = await self._access.read(lambda store: store.get_at(name, [doc_id]))
         if doc_id not in documents:
             raise unknown_document(name, doc_id)
-        return collection.version, documents[doc_id]
+        return ReadDocument(**dict(document_response(documents[doc_id])), version=str(collection.version))
 
-    async def page(self, name: str, after: str, limit: int) -> tuple[list[Document], bool]:
-        """Get a page of documents with an id above `after`, by id, and whether more follow.
+    async def page(self, name: str, cursor: str | None, limit: int) -> DocumentPage:
+        """Get a page of documents by id, of less than `limit` where texts are long.
 
-        It has up to `limit` documents, less where texts are long. Raises UnknownCollection.
+        Raises UnknownCollection, InvalidRequest.
         """
-        return await self._access.read(lambda store: store.scan(name, after, limit))
+        after = read_cursor(cursor).after
+        documents, more = await self._access.read(lambda store: store.scan(name, after, limit))
+        return DocumentPage(
+            documents=[document_response(document) for document in documents],
+            cursor=write_cursor(Place(documents[-1].id)) if more else None,
+        )
 
     async def _encoders(self, collection: Collection) -> list[tuple[Encoder, Cut | None]]:
         """Get the encoder and cut of a collection and, in a re-embedding, the next ones.
@@ -190,6 +202,13 @@ def _require_space(collection: Collection, given: Iterable[GivenEmbedding]) -> N
                 f"collection {collection.name!r} is of model {settings.model!r} (space {settings.space[:12]}), and "
                 f"an embedding of space {each.space[:12]!r}: embed the texts by that model, or send them alone"
             )
+
+
+def document_response(document: Document) -> StoredDocument:
+    """A document as responses have it."""
+    return StoredDocument(
+        id=document.id, text=document.text, metadata=dict(document.metadata), truncated=document.truncated
+    )
 
 
 def check_distinct(ids: Sequence[str]) -> None:

@@ -6,9 +6,11 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from semblance_client.vocabulary.documents import LineWarning, RejectedLine, StoredLines
+from semblance_client.vocabulary.responses import RequestWarning
+
 from semblance.service.errors import PartsRefused, Problem
-from semblance.service.ports.documents import Document, Version
-from semblance.service.request_warnings import RequestWarning
+from semblance.service.ports.documents import Document
 from semblance.service.usecases.documents.index import IndexDocuments, IndexingResult
 
 BATCH = 256  # documents that are embedded and committed together
@@ -26,38 +28,6 @@ class StreamLine:
 
 
 @dataclass(frozen=True, slots=True)
-class RefusedLine:
-    """A line that was not stored."""
-
-    number: int
-    problem: Problem
-
-
-@dataclass(frozen=True, slots=True)
-class WarnedLine:
-    """A line that was stored, with a warning."""
-
-    number: int
-    notice: RequestWarning
-
-
-@dataclass(frozen=True, slots=True)
-class CommittedBatch:
-    """A batch on disk. All lines up to `through_line` are on disk, replaced, or refused.
-
-    A line is replaced by a later one of the same id in its batch. `upserted` counts the lines that were not refused,
-    those replaced among them.
-    """
-
-    through_line: int
-    upserted: int
-    version: Version | None
-    truncated: Sequence[str]
-    refused: Sequence[RefusedLine]
-    warned: Sequence[WarnedLine]
-
-
-@dataclass(frozen=True, slots=True)
 class _DocumentLine:
     number: int
     document: Document
@@ -66,7 +36,7 @@ class _DocumentLine:
 @dataclass(slots=True)
 class _Batch:
     documents: list[_DocumentLine] = field(default_factory=list)
-    refused: list[RefusedLine] = field(default_factory=list)
+    rejected: list[RejectedLine] = field(default_factory=list)
     through_line: int = 0
     chars: int = 0
 
@@ -77,12 +47,12 @@ class _Batch:
                 self.documents.append(_DocumentLine(line.number, line.content))
                 self.chars += len(line.content.text)
             case Problem():
-                self.refused.append(RefusedLine(line.number, line.content))
+                self.rejected.append(_rejected(line.number, line.content))
 
     @property
     def full(self) -> bool:
         """Whether to store it before adding another line."""
-        return len(self.documents) + len(self.refused) >= BATCH or self.chars >= BATCH_CHARS
+        return len(self.documents) + len(self.rejected) >= BATCH or self.chars >= BATCH_CHARS
 
 
 class IndexStream:
@@ -92,7 +62,7 @@ class IndexStream:
         self._index_documents = index_documents
         self._concurrency = asyncio.Semaphore(CONCURRENT_BATCHES)
 
-    async def __call__(self, name: str, lines: AsyncIterator[StreamLine]) -> AsyncIterator[CommittedBatch]:
+    async def store(self, name: str, lines: AsyncIterator[StreamLine]) -> AsyncIterator[StoredLines]:
         """Store lines; yield each batch once it is on disk.
 
         Raises:
@@ -104,40 +74,40 @@ class IndexStream:
                 committed = await self._store(name, batch)
             yield committed
 
-    async def _store(self, name: str, batch: _Batch) -> CommittedBatch:
-        """Store a batch without refused documents, all of which an error names."""
-        accepted, refused = await self._checked(name, batch.documents)
+    async def _store(self, name: str, batch: _Batch) -> StoredLines:
+        """Store a batch without rejected documents, all of which an error names."""
+        accepted, rejected = await self._checked(name, batch.documents)
         latest = _latest(accepted)
         indexed: IndexingResult | None = None
         while latest and indexed is None:
             try:
-                indexed = await self._index_documents(name, [line.document for line in latest], bulk=True)
+                indexed = await self._index_documents.store(name, [line.document for line in latest], bulk=True)
             except PartsRefused as error:
-                _, more = _without_refused(latest, error)
-                refused += more
-                numbers = {line.number for line in more}
+                _, more = _without_rejected(latest, error)
+                rejected += more
+                numbers = {rejected_line.line for rejected_line in more}
                 accepted = [line for line in accepted if line.number not in numbers]
-                latest = _latest(accepted)  # a line that is refused replaces none
-        return CommittedBatch(
+                latest = _latest(accepted)  # a line that is rejected replaces none
+        return StoredLines(
             through_line=batch.through_line,
             upserted=len(accepted),
-            version=indexed.version if indexed else None,
-            truncated=indexed.truncated if indexed else [],
-            refused=sorted([*batch.refused, *refused], key=lambda line: line.number),
-            warned=[_warned(latest, notice) for notice in indexed.warnings] if indexed else [],
+            version=str(indexed.version) if indexed else None,
+            truncated=list(indexed.truncated) if indexed else [],
+            errors=sorted([*batch.rejected, *rejected], key=lambda rejected: rejected.line),
+            warnings=[_warned(latest, warning) for warning in indexed.warnings] if indexed else [],
         )
 
-    async def _checked(self, name: str, lines: list[_DocumentLine]) -> tuple[list[_DocumentLine], list[RefusedLine]]:
-        """Check lines if ids repeat: one that is refused replaces none, and is always reported."""
-        refused: list[RefusedLine] = []
+    async def _checked(self, name: str, lines: list[_DocumentLine]) -> tuple[list[_DocumentLine], list[RejectedLine]]:
+        """Check lines if ids repeat: one that is rejected replaces none, and is always reported."""
+        rejected: list[RejectedLine] = []
         while len(_latest(lines)) < len(lines):
             try:
                 await self._index_documents.check(name, [line.document for line in lines])
                 break
             except PartsRefused as error:
-                lines, more = _without_refused(lines, error)
-                refused += more
-        return lines, refused
+                lines, more = _without_rejected(lines, error)
+                rejected += more
+        return lines, rejected
 
 
 async def _batches(lines: AsyncIterator[StreamLine]) -> AsyncIterator[_Batch]:
@@ -170,21 +140,25 @@ def _latest(lines: Sequence[_DocumentLine]) -> list[_DocumentLine]:
     return [line for line in lines if line.number == numbers[line.document.id]]
 
 
-def _without_refused(
+def _without_rejected(
     lines: Sequence[_DocumentLine], error: PartsRefused
-) -> tuple[list[_DocumentLine], list[RefusedLine]]:
+) -> tuple[list[_DocumentLine], list[RejectedLine]]:
     """The lines that the error does not name, and those that it names."""
     problems = {_position(problem.pointer): problem for problem in error.problems}
-    refused = [
-        RefusedLine(lines[i].number, replace(problem, pointer=_relative(problem.pointer)))
+    rejected = [
+        _rejected(lines[i].number, replace(problem, pointer=_relative(problem.pointer)))
         for i, problem in problems.items()
     ]
-    return [line for i, line in enumerate(lines) if i not in problems], refused
+    return [line for i, line in enumerate(lines) if i not in problems], rejected
 
 
-def _warned(lines: Sequence[_DocumentLine], notice: RequestWarning) -> WarnedLine:
-    number = lines[_position(notice.pointer)].number
-    return WarnedLine(number, replace(notice, pointer=_relative(notice.pointer)))
+def _rejected(line: int, problem: Problem) -> RejectedLine:
+    return RejectedLine(line=line, pointer=problem.pointer, code=problem.code, detail=problem.detail)
+
+
+def _warned(lines: Sequence[_DocumentLine], warning: RequestWarning) -> LineWarning:
+    number = lines[_position(warning.pointer)].number
+    return LineWarning(line=number, pointer=_relative(warning.pointer), code=warning.code, detail=warning.detail)
 
 
 def _position(pointer: str) -> int:

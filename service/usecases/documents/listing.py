@@ -5,26 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from semblance.service.ports.documents import Document, DocumentStore, Version
-from semblance.service.ports.indexes import DocumentSelection, Listed, VectorIndex
+from semblance_client.vocabulary.matching import ListRequest, MatchingDocuments
+
+from semblance.service.ports.documents import Document, DocumentStore
+from semblance.service.ports.indexes import DocumentSelection, Listed, Order, VectorIndex
 from semblance.service.replication.access import CollectionAccess
-from semblance.service.request_warnings import RequestWarning
+from semblance.service.usecases.cursors import Place, read_cursor, write_cursor
+from semblance.service.usecases.documents.index import document_response
+from semblance.service.usecases.request_fields import requested_filter, requested_version
 
 ATTEMPTS = 5  # to read documents as the index has them
 READ_DOCUMENTS = 16  # at a time
 PAGE_CHARS = 16_000_000  # of texts, after which a page ends
-
-
-@dataclass(frozen=True, slots=True)
-class ListedDocuments:
-    """Documents of `read` ids, in order, up to `last`; `more` says that others follow."""
-
-    version: Version
-    documents: Sequence[Document]
-    read: int
-    last: str
-    more: bool
-    warnings: Sequence[RequestWarning]
 
 
 class ListDocuments:
@@ -33,24 +25,32 @@ class ListDocuments:
     def __init__(self, access: CollectionAccess) -> None:
         self._access = access
 
-    async def __call__(self, name: str, selection: DocumentSelection, min_version: Version | None) -> ListedDocuments:
+    async def matching(self, name: str, request: ListRequest) -> MatchingDocuments:
         """List documents, less of them where texts are long.
 
         Of those that change meanwhile, some may be left out.
 
         Raises:
-            UnknownCollection, VersionMismatch, VersionNotReached: see semblance.service.errors.
+            UnknownCollection, InvalidRequest, VersionMismatch, VersionNotReached: see semblance.service.errors.
         """
-        _, index = await self._access.current(name, min_version)
+        place = read_cursor(request.cursor) if request.cursor else Place(offset=request.offset)
+        order = Order(request.sort.field, request.sort.descending) if request.sort else None
+        where = requested_filter(request.filter)
+        selection = DocumentSelection(where, request.limit, order, place.offset, place.after)
+        _, index = await self._access.current(name, requested_version(request.min_version))
         page = await self._access.search(lambda store: _read(store, name, index, selection))
         for _ in range(ATTEMPTS - 1):
             if page.complete:
                 break
             index = await self._access.refresh_index(name)
             page = await self._access.search(lambda store: _read(store, name, index, selection))  # noqa: B023 - at once
-        found, ids = page.listed, page.listed.ids
-        last = ids[page.read - 1] if page.read else ""
-        return ListedDocuments(found.version, page.documents, page.read, last, page.read < len(ids), found.warnings)
+        following = Place(place.after, place.offset + page.read) if order else Place(page.last)
+        return MatchingDocuments(
+            documents=[document_response(document) for document in page.documents],
+            cursor=write_cursor(following) if page.read < len(page.listed.ids) else None,
+            version=str(page.listed.version),
+            warnings=page.listed.warnings,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,10 @@ class _Page:
     listed: Listed
     documents: Sequence[Document]
     read: int
+
+    @property
+    def last(self) -> str:
+        return self.listed.ids[self.read - 1] if self.read else ""
 
     @property
     def complete(self) -> bool:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+from semblance_client.vocabulary.documents import Changed, MetadataRequest
+from semblance_client.vocabulary.fields import MAX_METADATA_CHARS, metadata_too_large
 
 from semblance.service.errors import DocumentChanged, InvalidRequest, OptimisticConflict, Problem
 from semblance.service.ports.documents import Document, Metadata, Version, Write, unknown_document
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.replication.retries import retry_on_conflict
 from semblance.service.usecases.documents.index import check_distinct
-
-MAX_METADATA_CHARS = 65_536  # of one document, as JSON
+from semblance.service.usecases.request_fields import RequestLimits, requested_version, require_at_most
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,20 +33,32 @@ class MetadataChange:
 class ChangeMetadata:
     """Sets and removes metadata of documents, all or none. Nothing is encoded."""
 
-    def __init__(self, access: CollectionAccess) -> None:
+    def __init__(self, access: CollectionAccess, limits: RequestLimits) -> None:
         self._access = access
+        self._limits = limits
 
-    async def __call__(self, name: str, changes: Sequence[MetadataChange]) -> Version:
+    async def change(self, name: str, request: MetadataRequest) -> Changed:
         """Change documents in one transaction.
 
         Raises:
             UnknownCollection, UnknownDocument, InvalidRequest, DocumentChanged, VersionMismatch, WriteConflict: see
                 semblance.service.errors.
         """
-        check_distinct([each.id for each in changes])
-        return await retry_on_conflict(
+        require_at_most("/documents", len(request.documents), self._limits.max_documents, "documents")
+        changes = [
+            MetadataChange(
+                change.id,
+                change.metadata,
+                change.remove,
+                requested_version(change.if_version, f"/documents/{i}/if_version"),
+            )
+            for i, change in enumerate(request.documents)
+        ]
+        check_distinct([change.id for change in changes])
+        version = await retry_on_conflict(
             lambda: self._change(name, changes), "other writers kept changing the same documents"
         )
+        return Changed(changed=len(changes), version=str(version))
 
     async def _change(self, name: str, changes: Sequence[MetadataChange]) -> Version:
         """Make one attempt: read the documents, and write them if they have not changed."""
@@ -61,11 +74,6 @@ class ChangeMetadata:
             return await self._access.write(name, lambda store: store.upsert(collection, writes))
         except DocumentChanged as error:  # since the read; the next attempt sees whether it is since `if_version`
             raise OptimisticConflict from error
-
-
-def is_too_large(metadata: Metadata) -> bool:
-    """Whether metadata exceed what one document may have."""
-    return len(json.dumps(dict(metadata))) > MAX_METADATA_CHARS
 
 
 def _check(now: Version, name: str, changes: Sequence[MetadataChange], stored: Mapping[str, Document]) -> None:
@@ -91,7 +99,7 @@ def _check_sizes(writes: Sequence[Write]) -> None:
             f"with those that are stored it has more than {MAX_METADATA_CHARS:,} characters as JSON",
         )
         for i, write in enumerate(writes)
-        if is_too_large(write.document.metadata)
+        if metadata_too_large(write.document.metadata)
     ]
     if problems:
         raise InvalidRequest(problems)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from semblance_client.vocabulary.responses import RequestWarning
 
 from semblance.models.catalogue import similarity
 from semblance.models.embeddings import Floats, TokenEmbeddings
@@ -20,7 +21,6 @@ from semblance.service.ports.documents import CutDocuments, DocumentStore, Passa
 from semblance.service.ports.indexes import TermScore, VectorIndex
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.replication.retries import retry_on_conflict
-from semblance.service.request_warnings import RequestWarning
 from semblance.service.turns import in_thread
 from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.embed import InputText, TextEmbedder, unread_warning

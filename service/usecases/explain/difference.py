@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+
+from semblance_client.vocabulary import difference as vocabulary
+from semblance_client.vocabulary.difference import (
+    ComparedDocument,
+    DifferenceMode,
+    DifferenceRequest,
+    ScoreDifference,
+)
+from semblance_client.vocabulary.explanation import PassageSpan
+from semblance_client.vocabulary.responses import RequestWarning
 
 from semblance.models.catalogue import explainable
 from semblance.models.explanation import (
@@ -22,26 +31,12 @@ from semblance.models.text import Truncate
 from semblance.models.tokenization.passages import Span
 from semblance.models.tokenization.terms import document_terms, query_terms
 from semblance.service.ports.documents import Version
-from semblance.service.request_warnings import RequestWarning
 from semblance.service.turns import in_thread
 from semblance.service.usecases.embed import InputText
 from semblance.service.usecases.explain.best_passages import BestPassage, BestPassages, DocumentQuery, QueriedDocuments
+from semblance.service.usecases.explain.explain import DEFAULT_MEASURE
+from semblance.service.usecases.explain.word_links import side
 from semblance.service.usecases.search.ordering import bonus_of, term_bonus
-
-DifferenceMode: TypeAlias = Literal["vector", "hybrid"]
-
-
-@dataclass(frozen=True, slots=True)
-class DifferenceParams:
-    """A query and the ids of two documents of a collection, as a search in `mode` orders them."""
-
-    query: InputText
-    a: str
-    b: str
-    collection: str
-    measure: str
-    mode: DifferenceMode
-    truncate: Truncate = "END"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,9 +62,34 @@ class ExplainedDocument:
         """Score and bonus, by which hits are ordered."""
         return self.explanation.score + self.bonus
 
+    def response(self) -> ComparedDocument:
+        """The document as a response has it."""
+        return ComparedDocument(
+            **dict(side(self.text, self.explanation.right)),
+            id=self.id,
+            passage=self.span and PassageSpan(start=self.span[0], end=self.span[1]),
+            score=self.explanation.score,
+            bonus=self.bonus,
+            combined=self.combined,
+        )
+
+    def share(self, share: Share) -> vocabulary.Share:
+        """A part's share of the score, as a response has it."""
+        partners = [
+            vocabulary.Partner(
+                text=self.text.text[partner.start : partner.end],
+                start=partner.start,
+                end=partner.end,
+                similarity=partner.similarity,
+                contribution=partner.contribution,
+            )
+            for partner in share.partners
+        ]
+        return vocabulary.Share(contribution=share.contribution, partners=partners)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ScoreDifference:
+class ExplainedDifference:
     """The difference of two documents' scores for a query.
 
     Law: the differences of `parts` sum to `difference`, within 1e-9.
@@ -93,6 +113,33 @@ class ScoreDifference:
         """How far a stands above b; negative if it stands below."""
         return self.a.combined - self.b.combined
 
+    def response(self) -> ScoreDifference:
+        """The difference as a response has it."""
+        return ScoreDifference(
+            query=side(self.query, self.a.explanation.left),
+            a=self.a.response(),
+            b=self.b.response(),
+            difference=self.difference,
+            parts=[
+                vocabulary.DifferencePart(
+                    kind=part.kind,
+                    text=part.name,
+                    start=part.unit and part.unit.start,
+                    end=part.unit and part.unit.end,
+                    a=self.a.share(part.a),
+                    b=self.b.share(part.b),
+                    difference=part.difference,
+                )
+                for part in self.parts
+            ],
+            measure=self.measure,
+            mode=self.mode,
+            model=self.encoder.name,
+            space=self.encoder.space,
+            version=str(self.version),
+            warnings=self.warnings,
+        )
+
 
 class ExplainDifference:
     """Explains the difference of the scores of two documents, each by its best passage."""
@@ -100,46 +147,47 @@ class ExplainDifference:
     def __init__(self, best_passages: BestPassages) -> None:
         self._best_passages = best_passages
 
-    async def __call__(self, params: DifferenceParams) -> ScoreDifference:
+    async def explain(self, request: DifferenceRequest) -> ExplainedDifference:
         """Explain the difference for one query.
 
         Raises:
             UnknownMeasure, NotExplainable, UnknownCollection, UnknownDocument, SpaceMismatch, InvalidRequest,
             WriteConflict: see the errors of models and service.
         """
-        explainer = explainable(params.measure)
+        measure = request.measure or DEFAULT_MEASURE
+        explainer = explainable(measure)
         found = await self._best_passages(
             DocumentQuery(
-                text=params.query,
-                collection=params.collection,
-                documents={params.a: "/a", params.b: "/b"},
-                measure=params.measure,
-                truncate=params.truncate,
-                by_terms=params.mode == "hybrid",
+                text=InputText(request.query, "/query"),
+                collection=request.collection,
+                documents={request.a: "/a", request.b: "/b"},
+                measure=measure,
+                truncate=request.truncate,
+                by_terms=request.mode == "hybrid",
             )
         )
 
-        def compare() -> ScoreDifference:
+        def compare() -> ExplainedDifference:
             explanations = [explainer.explain(found.query, each.tokens).by_word() for each in found.passages]
-            return _difference(params, found, explanations)
+            return _difference(request, measure, found, explanations)
 
         return await in_thread(compare)
 
 
 def _difference(
-    params: DifferenceParams, found: QueriedDocuments, explanations: Sequence[Explanation]
-) -> ScoreDifference:
+    request: DifferenceRequest, measure: str, found: QueriedDocuments, explanations: Sequence[Explanation]
+) -> ExplainedDifference:
     a, b = (
-        _explained(passage, explanation, params.truncate)
+        _explained(passage, explanation, request.truncate)
         for passage, explanation in zip(found.passages, explanations, strict=True)
     )
-    parts = [*difference_parts(*explanations), *_term_parts(params, *found.passages)]
-    return ScoreDifference(
+    parts = [*difference_parts(*explanations), *_term_parts(request, *found.passages)]
+    return ExplainedDifference(
         encoder=found.encoder,
-        measure=params.measure,
-        mode=params.mode,
+        measure=measure,
+        mode=request.mode,
         version=found.version,
-        query=ReadText.of(tokens_of(found.query), params.truncate),
+        query=ReadText.of(tokens_of(found.query), request.truncate),
         a=a,
         b=b,
         parts=sorted(parts, key=lambda part: -abs(part.difference)),
@@ -152,15 +200,15 @@ def _explained(passage: BestPassage, explanation: Explanation, truncate: Truncat
     return ExplainedDocument(passage.id, passage.span, read, explanation, bonus_of(passage.bm25))
 
 
-def _term_parts(params: DifferenceParams, a: BestPassage, b: BestPassage) -> list[DifferencePart]:
+def _term_parts(request: DifferenceRequest, a: BestPassage, b: BestPassage) -> list[DifferencePart]:
     """A part for each term of the query, if terms count: its shares of both bonuses."""
-    if params.mode == "vector":
+    if request.mode == "vector":
         return []
     shares = [_term_shares(each) for each in (a, b)]
     none = Share(0.0)
     return [
         DifferencePart("term", None, term, *(own.get(term, none) for own in shares))
-        for term in query_terms(params.query.text)
+        for term in query_terms(request.query)
     ]
 
 

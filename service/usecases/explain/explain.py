@@ -5,55 +5,58 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from semblance_client.vocabulary.explanation import (
+    DEFAULT_LINKS,
+    ExplainRequest,
+    Granularity,
+    PairExplanation,
+    PassageSpan,
+)
+from semblance_client.vocabulary.responses import RequestWarning
+
 from semblance.models.catalogue import explainable
 from semblance.models.embeddings import TokenEmbeddings
 from semblance.models.explanation import Explanation, ReadText, tokens_of
 from semblance.models.protocols import Encoder
-from semblance.models.text import Granularity, Role, Truncate
 from semblance.models.tokenization.passages import Span
-from semblance.service.ports.calibration import Calibration, Calibrations
+from semblance.service.ports.calibration import Calibrations, FittedCalibration
 from semblance.service.ports.embedding import ServedModels
-from semblance.service.request_warnings import RequestWarning
 from semblance.service.turns import in_thread
-from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings
+from semblance.service.usecases.embed import InputText, TextEmbedder
 from semblance.service.usecases.explain.best_passages import BestPassages, DocumentQuery
+from semblance.service.usecases.explain.word_links import strongest_links
 
 DEFAULT_MEASURE = "rcmd_words"  # its parts are few strong links of words, whatever measure ranks a search
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentRef:
-    """A stored document, in place of a text."""
-
-    id: str
-    collection: str
-
-
-@dataclass(frozen=True, slots=True)
-class ExplainParams:
-    """Two texts to explain. `max_links` keeps only the strongest links; None keeps all."""
-
-    a: InputText
-    b: InputText | DocumentRef
-    measure: str
-    model: str | None
-    granularity: Granularity
-    max_links: int | None
-    truncate: Truncate = "END"
-
-
-@dataclass(frozen=True, slots=True)
-class PairExplanation:
+class ExplainedPair:
     """An explanation, and its texts with the parts that the encoder read."""
 
     encoder: Encoder
     measure: str
+    granularity: Granularity
     a: ReadText
     b: ReadText
     explanation: Explanation
     warnings: Sequence[RequestWarning]
-    calibration: Calibration | None
+    calibration: FittedCalibration | None
     passage: Span | None
+
+    def response(self, max_links: int | None) -> PairExplanation:
+        """The strongest links, as a response has them; None keeps the default number."""
+        texts, kept = (self.a, self.b), DEFAULT_LINKS if max_links is None else max_links
+        links = strongest_links(self.explanation, self.measure, texts, self.granularity, kept)
+        return PairExplanation(
+            **dict(links),
+            model=self.encoder.name,
+            space=self.encoder.space,
+            probability=self.calibration and self.calibration.probability_of(self.explanation.score),
+            calibration=self.calibration and self.calibration.summary,
+            truncated=self.a.truncated or self.b.truncated,
+            passage=self.passage and PassageSpan(start=self.passage[0], end=self.passage[1]),
+            warnings=self.warnings,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,49 +88,47 @@ class Explain:
         self._texts = texts
         self._calibrations = calibrations
 
-    async def __call__(self, params: ExplainParams) -> PairExplanation:
+    async def explain(self, request: ExplainRequest) -> ExplainedPair:
         """Explain one pair.
 
         Raises:
             UnknownMeasure, NotExplainable, UnknownModel, UnknownCollection, UnknownDocument, SpaceMismatch,
             InvalidRequest, WriteConflict: see the errors of models and service.
         """
-        explainer = explainable(params.measure)
-        if isinstance(params.b, InputText):
-            pair = await self._pair_of_texts(params, params.b)
-        else:
-            pair = await self._pair_with_document(params, params.b)
+        measure = request.measure or DEFAULT_MEASURE
+        explainer = explainable(measure)
+        pair = await (
+            self._pair_of_texts(request) if request.id is None else self._pair_with_document(request, measure)
+        )
 
         def compute() -> Explanation:
             explanation = explainer.explain(pair.a, pair.b)
-            grouped = explanation.by_word() if params.granularity == "word" else explanation
-            return grouped if params.max_links is None else grouped.strongest(params.max_links)
+            grouped = explanation.by_word() if request.granularity == "word" else explanation
+            return grouped if request.max_links is None else grouped.strongest(request.max_links)
 
-        return PairExplanation(
+        return ExplainedPair(
             encoder=pair.encoder,
-            measure=params.measure,
-            a=ReadText.of(tokens_of(pair.a), params.truncate),
-            b=ReadText.of(tokens_of(pair.b), params.truncate),
+            measure=measure,
+            granularity=request.granularity,
+            a=ReadText.of(tokens_of(pair.a), request.truncate),
+            b=ReadText.of(tokens_of(pair.b), request.truncate),
             explanation=await in_thread(compute),
             warnings=pair.warnings,
-            calibration=self._calibrations.get((pair.encoder.space, params.measure)),
+            calibration=self._calibrations.get((pair.encoder.space, measure)),
             passage=pair.passage,
         )
 
-    async def _pair_of_texts(self, params: ExplainParams, b: InputText) -> _Pair:
-        encoder = await self._models.get(params.model)
-        left = await self._embed(encoder, [params.a], "query", params.truncate)
-        right = await self._embed(encoder, [b], "query", params.truncate)
-        return _Pair(encoder, left.embeddings[0], right.embeddings[0], [*left.warnings, *right.warnings])
+    async def _pair_of_texts(self, request: ExplainRequest) -> _Pair:
+        encoder = await self._models.get(request.model)
+        texts = InputText(request.a, "/a"), InputText(request.b or "", "/b")
+        a, b = [await self._texts.embed(encoder, [text], "query", "tokens", request.truncate) for text in texts]
+        return _Pair(encoder, a.embeddings[0], b.embeddings[0], [*a.warnings, *b.warnings])
 
-    async def _pair_with_document(self, params: ExplainParams, ref: DocumentRef) -> _Pair:
+    async def _pair_with_document(self, request: ExplainRequest, measure: str) -> _Pair:
+        query = InputText(request.a, "/a")
+        documents = {request.id or "": "/id"}
         found = await self._best_passages(
-            DocumentQuery(params.a, ref.collection, {ref.id: "/id"}, params.measure, params.truncate)
+            DocumentQuery(query, request.collection, documents, measure, request.truncate)
         )
         [best] = found.passages
         return _Pair(found.encoder, found.query, best.tokens, [*found.warnings, *best.warnings], best.span)
-
-    async def _embed(
-        self, encoder: Encoder, texts: Sequence[InputText], role: Role, truncate: Truncate
-    ) -> TextEmbeddings:
-        return await self._texts.embed(encoder, texts, role, "tokens", truncate)

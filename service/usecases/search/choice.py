@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from semblance_client.vocabulary.fields import Scalar
 
 from semblance.models.embeddings import Floats
-from semblance.service.filters import Scalar, ValueType, type_of
-from semblance.service.usecases.search.hits import SearchHit
+from semblance.service.filters import ValueType, type_of
+from semblance.service.usecases.search.results import SearchHit
 
 
 @dataclass(frozen=True, slots=True)

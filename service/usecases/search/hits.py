@@ -1,29 +1,18 @@
-"""Hits of a search, from the index to their documents."""
+"""Ranked hits of a search, from the index."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import dataclass
 
-from semblance.models.measures.highlight import Highlight
-from semblance.service.ports.documents import CutDocuments, Document, PassageKey, Version
+from semblance_client.vocabulary.responses import RequestWarning
+
+from semblance.service.ports.documents import CutDocuments, Document, Version
 from semblance.service.ports.indexes import HybridHit, PassageHit, TermScore
-from semblance.service.request_warnings import RequestWarning
-from semblance.service.usecases.explain.word_links import WordLinks
-
-
-class ScoredPassage(NamedTuple):
-    """First and one-past-last code point of a passage in its document, score and number."""
-
-    start: int
-    end: int
-    score: float
-    number: int
 
 
 @dataclass(frozen=True, slots=True)
-class TermMatch:
+class RankedTerms:
     """How the best passage of a document matches a query by its terms.
 
     Attributes:
@@ -49,39 +38,7 @@ class RankedHit:
     score: float
     passages: Sequence[PassageHit]
     value: float
-    match: TermMatch | None
-
-
-@dataclass(frozen=True, slots=True)
-class SearchHit:
-    """A document, its best passages, the score of the best, and why it matches."""
-
-    document: Document
-    score: float
-    passages: Sequence[ScoredPassage]
-    match: TermMatch | None = None
-    why: WordLinks | None = None
-    highlight: Highlight | None = None
-
-    @property
-    def best(self) -> PassageKey:
-        """The best passage."""
-        return PassageKey(self.document.id, self.passages[0].number)
-
-    @property
-    def combined(self) -> float:
-        """The score and the bonus of terms, by which hits are ordered except by terms alone."""
-        return self.score + (self.match.bonus if self.match else 0.0)
-
-    @property
-    def text(self) -> str:
-        """Text of the best passage."""
-        return self.document.text[self.passages[0].start : self.passages[0].end]
-
-    def explained(self, why: WordLinks) -> SearchHit:
-        """The hit with the explanation of its best passage, and the score of that."""
-        best = self.passages[0]._replace(score=why.links.score)
-        return replace(self, score=best.score, passages=[best, *self.passages[1:]], why=why)
+    terms: RankedTerms | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,21 +61,11 @@ class RankedHits:
     @property
     def complete(self) -> bool:
         """Whether no hit was rewritten or deleted between the index and the store."""
-        return len(self._unchanged()) == len(ids_of(self.hits))
+        return len(self.unchanged) == len(ids_of(self.hits))
 
-    def search_hits(self) -> list[list[SearchHit]]:
-        """Hits with their documents, except rewritten ones: their scores are of former texts."""
-        documents = self._unchanged()
-        return [[self._search_hit(hit, documents[hit.id]) for hit in hits if hit.id in documents] for hits in self.hits]
-
-    def _search_hit(self, hit: RankedHit, document: Document) -> SearchHit:
-        passages = [
-            ScoredPassage(*self.read.span(PassageKey(hit.id, each.number)), each.score, each.number)
-            for each in hit.passages
-        ]
-        return SearchHit(document, hit.score, passages, hit.match)
-
-    def _unchanged(self) -> dict[str, Document]:
+    @property
+    def unchanged(self) -> dict[str, Document]:
+        """The documents of hits that were not rewritten since the index was read, by id."""
         newest = self.index.version.number
         return {doc_id: each for doc_id, each in self.read.documents.items() if each.version <= newest}
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Literal, TypeAlias
+
+from semblance_client.vocabulary.search import Mode
 
 from semblance.service.ports.documents import PassageKey
 from semblance.service.ports.indexes import HybridHit, HybridPassage, PassageHit, TermScore
-from semblance.service.usecases.search.hits import RankedHit, TermMatch
-
-Mode: TypeAlias = Literal["vector", "lexical", "hybrid", "auto"]
+from semblance.service.usecases.search.hits import RankedHit, RankedTerms
 
 MAX_BONUS = 0.5  # that terms add to the score of a measure, however many and rare they are
 HALF_BONUS = 40.0  # score by BM25 that adds half of it
@@ -50,7 +49,7 @@ def _ranked(
     candidate: HybridHit, scores: Mapping[PassageKey, float] | None, mode: Mode, passages: int
 ) -> RankedHit | None:
     """A candidate with its best passages; None if no passage has a score."""
-    found: list[tuple[float, PassageHit, TermMatch | None]] = []
+    found: list[tuple[float, PassageHit, RankedTerms | None]] = []
     for each in candidate.passages:
         score = each.score if scores is None else scores.get(PassageKey(candidate.id, each.number))
         if score is not None:
@@ -63,15 +62,15 @@ def _ranked(
     return RankedHit(candidate.id, best.score, [each for _, each, _ in found[:passages]], value, match)
 
 
-def _match(candidate: HybridHit, passage: HybridPassage, mode: Mode) -> TermMatch | None:
+def _match(candidate: HybridHit, passage: HybridPassage, mode: Mode) -> RankedTerms | None:
     if passage.terms is None:
         return None
     score = sum(term.score for term in passage.terms)
     bonus = 0.0 if mode == "lexical" else bonus_of(score)
-    return TermMatch(candidate.vector_rank, candidate.term_rank, passage.terms, score, bonus)
+    return RankedTerms(candidate.vector_rank, candidate.term_rank, passage.terms, score, bonus)
 
 
-def _value(score: float, match: TermMatch | None, mode: Mode) -> float:
+def _value(score: float, match: RankedTerms | None, mode: Mode) -> float:
     """The number by which a passage is ordered."""
     if match is None:
         return score

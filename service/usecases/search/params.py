@@ -1,90 +1,86 @@
-"""What a search is asked for, and what it answers."""
+"""A search request, checked and parsed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from semblance.models.measures.highlight import HighlightOptions
-from semblance.models.protocols import Encoder
-from semblance.models.text import Truncate
+from semblance_client.vocabulary.search import SearchRequest
+
 from semblance.service.filters import Filter
-from semblance.service.ports.calibration import Calibration
 from semblance.service.ports.documents import Version
-from semblance.service.ports.indexes import Facet
-from semblance.service.request_warnings import RequestWarning
 from semblance.service.usecases.embed import InputText
+from semblance.service.usecases.request_fields import (
+    RequestLimits,
+    requested_filter,
+    requested_version,
+    require_at_most,
+)
 from semblance.service.usecases.search.choice import Choice
-from semblance.service.usecases.search.hits import SearchHit
-from semblance.service.usecases.search.ordering import Mode
-from semblance.service.usecases.search.rescoring import ScoreSource
+
+# they contain nine of the ten best by rcmd, or more, on real collections: benchmarks/quality/candidates.py
+DEFAULT_CANDIDATES = 100
 
 
 @dataclass(frozen=True, slots=True)
 class SearchParams:
-    """Queries and options. Measures other than the index's own rescore the `candidates`.
+    """A request and its queries. Measures other than the index's own rescore the `candidates`."""
 
-    A document whose id is `like` takes the place of the queries, and is no hit itself. `facets` has the number of
-    values to count by field.
-    """
-
+    request: SearchRequest
     queries: Sequence[InputText]
-    collection: str
-    k: int
     candidates: int
-    measure: str | None
-    truncate: Truncate = "END"
-    min_score: float | None = None
-    min_probability: float | None = None
-    where: Filter | None = None
-    explain: bool = False
-    min_version: Version | None = None
-    passages: int = 1
-    mode: Mode = "vector"
-    highlight: HighlightOptions | None = None
-    like: str | None = None
-    facets: Mapping[str, int] = field(default_factory=dict)
-    choice: Choice = field(default_factory=Choice)
+    where: Filter | None
+    min_version: Version | None
+
+    @classmethod
+    def of(cls, request: SearchRequest, limits: RequestLimits) -> SearchParams:
+        """Check a request.
+
+        Raises:
+            InvalidRequest: it exceeds a limit, or its filter or version is malformed.
+        """
+        queries = [InputText(text, f"/queries/{i}") for i, text in enumerate(request.queries or [])]
+        if request.query is not None:
+            queries = [InputText(request.query, "/query")]
+        params = cls(
+            request=request,
+            queries=queries,
+            candidates=request.candidates or max(DEFAULT_CANDIDATES, request.k),
+            where=requested_filter(request.filter),
+            min_version=requested_version(request.min_version),
+        )
+        params._require_within(limits)
+        return params
+
+    def _require_within(self, limits: RequestLimits) -> None:
+        request, count = self.request, max(1, len(self.queries))
+        hits = count * request.k * request.group_size
+        require_at_most("/queries", len(self.queries), limits.max_texts, "queries")
+        require_at_most("/k", request.k, limits.max_k, "hits")
+        require_at_most("/candidates", self.candidates, limits.max_candidates, "candidates")
+        require_at_most("/queries", hits, limits.max_hits, "hits (queries times k and group_size)")
+        if request.explain or request.highlight:
+            require_at_most("/queries", hits, limits.max_explained, "explanations")
+        ranked = count * self.ranked
+        require_at_most("/candidates", ranked, limits.max_hits, "hits to choose from (queries times candidates)")
+
+    @property
+    def choice(self) -> Choice:
+        """Which of the ranked hits to return."""
+        return Choice(self.request.group_by, self.request.group_size, self.request.diversity)
+
+    @property
+    def facets(self) -> Mapping[str, int]:
+        """Number of values to count, by metadata field."""
+        return {facet.field: facet.values for facet in self.request.facets}
 
     @property
     def counts_hits(self) -> bool:
         """Whether a threshold decides which documents the facets count."""
-        return bool(self.facets) and (self.min_score is not None or self.min_probability is not None)
+        thresholds = (self.request.min_score, self.request.min_probability)
+        return bool(self.request.facets) and thresholds != (None, None)
 
     @property
     def ranked(self) -> int:
         """Number of hits to rank: more than are returned where some are chosen of them, or counted."""
-        return self.candidates if self.choice or self.counts_hits else self.k
-
-
-@dataclass(frozen=True, slots=True)
-class Facets:
-    """Number of documents that pass filter and threshold, and their values by field.
-
-    `exact` says that every such document was counted: others may pass the threshold that were not scored.
-    """
-
-    documents: int
-    by_field: Mapping[str, Facet]
-    exact: bool
-
-
-@dataclass(frozen=True, slots=True)
-class SearchResults:
-    """Hits of each query, best first, with at most `passages` each, as `mode` orders them.
-
-    `scored_from` names the source of the documents' vectors. `facets` are those of each query, if requested.
-    """
-
-    encoder: Encoder
-    measure: str
-    version: Version
-    scored_from: ScoreSource
-    truncated: Sequence[bool]
-    hits: Sequence[Sequence[SearchHit]]
-    tokens: int
-    warnings: Sequence[RequestWarning]
-    calibration: Calibration | None
-    passages: int
-    mode: Mode
-    facets: Sequence[Facets | None]
+        return self.candidates if self.choice or self.counts_hits else self.request.k

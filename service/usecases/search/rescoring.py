@@ -21,7 +21,7 @@ from semblance.service.replication.access import CollectionAccess
 from semblance.service.threads import until_left
 from semblance.service.turns import in_thread
 from semblance.service.usecases.embed import InputText, TextEmbedder
-from semblance.service.usecases.search.hits import SearchHit
+from semblance.service.usecases.search.results import SearchHit
 
 log = logging.getLogger(__name__)
 

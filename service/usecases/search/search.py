@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from semblance_client.vocabulary.search import SearchRequest, SearchResults
+
 from semblance.models.catalogue import explainable, required_vectors, similarity
 from semblance.models.embeddings import Want
 from semblance.models.protocols import Encoder
-from semblance.service.errors import CollectionReplaced, InvalidRequest, Problem, WriteConflict
+from semblance.service.errors import CollectionReplaced, WriteConflict
+from semblance.service.offload import Offload
 from semblance.service.ports.calibration import Calibrations, find_calibration
 from semblance.service.ports.documents import PassageKey, unknown_document
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings
-from semblance.service.usecases.search.params import SearchParams, SearchResults
+from semblance.service.usecases.request_fields import RequestLimits, require_at_most
+from semblance.service.usecases.search.params import SearchParams
 from semblance.service.usecases.search.rescoring import INDEX_MEASURE, PassageScorer
 from semblance.service.usecases.search.session import ATTEMPTS, SearchSession
 
@@ -27,21 +31,23 @@ class Search:
         access: CollectionAccess,
         texts: TextEmbedder,
         calibrations: Calibrations,
-        max_scores: int,
+        limits: RequestLimits,
     ) -> None:
         self._collections = collections
         self._access = access
         self._texts = texts
         self._calibrations = calibrations
-        self._max_scores = max_scores  # queries times candidates of one request
+        self._limits = limits
+        self._offload = Offload()
 
-    async def __call__(self, params: SearchParams) -> SearchResults:
-        """Search for each query.
+    async def search(self, request: SearchRequest) -> SearchResults:
+        """Find the documents most similar to each query.
 
         Raises:
             UnknownCollection, UnknownMeasure, NotExplainable, SpaceMismatch, VersionMismatch,
             VersionNotReached, InvalidRequest, WriteConflict: see the errors of models and service.
         """
+        params = SearchParams.of(request, self._limits)
         for _ in range(ATTEMPTS):
             try:
                 session = await self._open(params)
@@ -49,28 +55,28 @@ class Search:
             except CollectionReplaced:
                 # Start over: not even the encoder need be the same. The queries are in the cache. The refresh waits
                 # for the writer thread, and so for a replacement under way.
-                await self._access.refresh_index(params.collection)
-        raise WriteConflict(f"collection {params.collection!r} was recreated during the search; retry")
+                await self._access.refresh_index(request.collection)
+        raise WriteConflict(f"collection {request.collection!r} was recreated during the search; retry")
 
     async def _open(self, params: SearchParams) -> SearchSession:
-        collection, index = await self._access.current(params.collection, params.min_version)
-        measure = similarity(params.measure or collection.settings.measure)
-        explainer = explainable(measure.name) if params.explain else None
+        request = params.request
+        collection, index = await self._access.current(request.collection, params.min_version)
+        measure = similarity(request.measure or collection.settings.measure)
+        explainer = explainable(measure.name) if request.explain else None
         encoder = await self._collections.encoder_of(collection)
-        want: Want = "tokens" if explainer or params.highlight else required_vectors(measure)
+        want: Want = "tokens" if explainer or request.highlight else required_vectors(measure)
         params, queries = await self._encoded(params, encoder, want)
-        scores = len(params.queries) * params.candidates
-        if (measure.name != INDEX_MEASURE or params.mode != "vector") and scores > self._max_scores:
-            detail = f"{scores:,} scores (queries times candidates) exceed the limit of {self._max_scores:,}"
-            raise InvalidRequest([Problem("/candidates", "out_of_range", detail)])
-        calibration = find_calibration(self._calibrations, encoder, measure.name, params.min_probability)
+        if measure.name != INDEX_MEASURE or request.mode != "vector":
+            scores = len(params.queries) * params.candidates
+            require_at_most("/candidates", scores, self._limits.max_scores, "scores (queries times candidates)")
         return SearchSession(
             params=params,
             scorer=PassageScorer(self._access, self._texts, collection, encoder, measure),
             index=index,
-            calibration=calibration,
+            calibration=find_calibration(self._calibrations, encoder, measure.name, request.min_probability),
             explainer=explainer,
             queries=queries,
+            offload=self._offload,
         )
 
     async def _encoded(self, params: SearchParams, encoder: Encoder, want: Want) -> tuple[SearchParams, TextEmbeddings]:
@@ -78,14 +84,14 @@ class Search:
 
         A document in place of them becomes a query; one that is cut, by its first passage. Raises UnknownDocument.
         """
-        if params.like is None:
-            return params, await self._texts.embed(encoder, params.queries, "query", want, params.truncate)
-        name, doc_id = params.collection, params.like
+        name, doc_id, truncate = params.request.collection, params.request.like, params.request.truncate
+        if doc_id is None:
+            return params, await self._texts.embed(encoder, params.queries, "query", want, truncate)
         read = await self._access.read(lambda store: store.get_cut(name, [doc_id]))
         if doc_id not in read.documents:
             raise unknown_document(name, doc_id)
         first = PassageKey(doc_id, 0)
         text = InputText(read.texts([first])[first], "/like")
-        embedded = await self._texts.embed(encoder, [text], "document", want, params.truncate)
+        embedded = await self._texts.embed(encoder, [text], "document", want, truncate)
         truncated = [embedded.truncated[0] or doc_id in read.spans]
         return replace(params, queries=[text]), replace(embedded, truncated=truncated)

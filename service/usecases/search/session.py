@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from semblance_client.vocabulary.matching import Facets
+from semblance_client.vocabulary.responses import Usage
+from semblance_client.vocabulary.search import Hits, SearchResults
 
 from semblance.models.catalogue import explainable
 from semblance.models.embeddings import TokenEmbeddings, unit_rows
@@ -15,7 +18,8 @@ from semblance.models.tokenization.terms import query_terms
 from semblance.service.errors import CollectionReplaced
 from semblance.service.filters import EVERYTHING
 from semblance.service.observability.stages import timed
-from semblance.service.ports.calibration import Calibration
+from semblance.service.offload import Offload
+from semblance.service.ports.calibration import FittedCalibration
 from semblance.service.ports.documents import Collection, DocumentStore, PassageKey
 from semblance.service.ports.indexes import Hit, HybridHit, HybridPassage, HybridQuery, VectorIndex
 from semblance.service.threads import until_left
@@ -23,12 +27,17 @@ from semblance.service.turns import in_thread
 from semblance.service.usecases.embed import TextEmbeddings
 from semblance.service.usecases.explain.best_passages import RESCORED_PASSAGES
 from semblance.service.usecases.explain.word_links import word_links
-from semblance.service.usecases.search.hits import IndexHits, RankedHit, RankedHits, SearchHit, ids_of
+from semblance.service.usecases.search.hits import IndexHits, RankedHit, RankedHits, ids_of
 from semblance.service.usecases.search.ordering import AUTO_SHARE, ordered
-from semblance.service.usecases.search.params import Facets, SearchParams, SearchResults
-from semblance.service.usecases.search.rescoring import PassageScorer
+from semblance.service.usecases.search.params import SearchParams
+from semblance.service.usecases.search.rescoring import PassageScorer, ScoreSource
+from semblance.service.usecases.search.results import (
+    HIGHLIGHT_MEASURE,
+    ScoredPassage,
+    SearchHit,
+    facets_response,
+)
 
-HIGHLIGHT_MEASURE = "rcmd1"  # each word of a query has one partner, whatever measure ranks the hits
 ATTEMPTS = 5  # of a request whose collection is replaced; and of a ranking whose hits are rewritten
 
 
@@ -39,9 +48,10 @@ class SearchSession:
     params: SearchParams
     scorer: PassageScorer
     index: VectorIndex
-    calibration: Calibration | None
+    calibration: FittedCalibration | None
     explainer: Explainable | None
     queries: TextEmbeddings
+    offload: Offload
 
     async def consistent_ranking(self) -> RankedHits:
         """Rank the k best documents of each query, with documents as the index saw them.
@@ -77,12 +87,14 @@ class SearchSession:
 
     async def _ordered_by_index(self) -> RankedHits:
         """Rank by the index, in one trip to a thread: the trip takes longer than either lookup."""
-        params = self.params
-        hybrid = params.mode != "vector"
+        params, request = self.params, self.params.request
+        hybrid = request.mode != "vector"
 
         def query(store: DocumentStore) -> RankedHits:
-            found = self._search_index(params.candidates if hybrid else params.ranked, params.passages)
-            hits = [ordered(each, None, params.mode, params.ranked, params.passages) for each in found.hits]
+            found = self._search_index(params.candidates if hybrid else params.ranked, params.request.passages)
+            hits = [
+                ordered(each, None, params.request.mode, params.ranked, params.request.passages) for each in found.hits
+            ]
             return RankedHits(found, hits, store.get_cut(self.scorer.collection.name, ids_of(hits)))
 
         with timed("search"):
@@ -91,50 +103,72 @@ class SearchSession:
     async def _ordered_by_measure(self) -> RankedHits:
         """Rank the candidates of the index by the measure."""
         params = self.params
-        passages = max(RESCORED_PASSAGES, params.passages)
+        passages = max(RESCORED_PASSAGES, params.request.passages)
         with timed("search"):
             found = await self.scorer.access.search(lambda _: self._search_index(params.candidates, passages))
         hits: list[list[RankedHit]] = []
         for query, candidates in zip(self.queries.embeddings, found.hits, strict=True):
             keys = [PassageKey(hit.id, each.number) for hit in candidates for each in hit.passages]
             scores = await self.scorer.scores(query, keys)
-            hits.append(ordered(candidates, scores, params.mode, params.ranked, params.passages))
+            hits.append(ordered(candidates, scores, params.request.mode, params.ranked, params.request.passages))
         return RankedHits(found, hits, await self.scorer.documents(ids_of(hits)))
 
     async def results(self, ranking: RankedHits) -> SearchResults:
         """Choose and explain hits as requested, and drop those below the threshold."""
-        params, source = self.params, self.scorer.source
-        hits = await self._chosen(ranking.search_hits())
-        facets = await self._facets(ranking) if params.facets else [None] * len(hits)
+        request, source = self.params.request, self.scorer.source
+        hits = await self._chosen(self._with_documents(ranking))
+        facets = await self._facets(ranking) if request.facets else [None] * len(hits)
         if self.explainer:
             source = "encoder"
             hits = [
                 await self._explain(self.explainer, *each) for each in zip(self.queries.embeddings, hits, strict=True)
             ]
         kept = [[hit for hit in each if self._is_enough(hit.score)] for each in hits]
-        if params.highlight:
-            kept = [
-                await self._highlight(*each, params.highlight)
-                for each in zip(self.queries.embeddings, kept, strict=True)
+        if request.highlight:
+            options = HighlightOptions(request.highlight.chars, request.highlight.marks)
+            kept = [await self._highlight(*each, options) for each in zip(self.queries.embeddings, kept, strict=True)]
+        return await self.offload.run("hits", _size(kept), lambda: self._response(kept, facets, ranking.index, source))
+
+    def _with_documents(self, ranking: RankedHits) -> list[list[SearchHit]]:
+        """Hits with their documents, except rewritten ones: their scores are of former texts."""
+        documents, read = ranking.unchanged, ranking.read
+
+        def with_document(hit: RankedHit) -> SearchHit:
+            passages = [
+                ScoredPassage(*read.span(PassageKey(hit.id, passage.number)), passage.score, passage.number)
+                for passage in hit.passages
             ]
+            return SearchHit(documents[hit.id], hit.score, passages, hit.terms)
+
+        return [[with_document(hit) for hit in hits if hit.id in documents] for hits in ranking.hits]
+
+    def _response(
+        self,
+        hits: Sequence[Sequence[SearchHit]],
+        facets: Sequence[Facets | None],
+        searched: IndexHits,
+        source: ScoreSource,
+    ) -> SearchResults:
+        mode, passages = self.params.request.mode, self.params.request.passages
         return SearchResults(
-            encoder=self.scorer.encoder,
+            results=[
+                Hits(hits=[hit.response(mode, passages, self.calibration) for hit in found], facets=counted)
+                for found, counted in zip(hits, facets, strict=True)
+            ],
+            model=self.scorer.encoder.name,
+            space=self.scorer.encoder.space,
             measure=self.scorer.measure.name,
-            version=ranking.index.version,
+            calibration=self.calibration and self.calibration.summary,
             scored_from=source,
-            truncated=self.queries.truncated,
-            hits=kept,
-            tokens=self.queries.tokens,
-            warnings=[*self.queries.warnings, *ranking.index.warnings],
-            calibration=self.calibration,
-            passages=params.passages,
-            mode=params.mode,
-            facets=facets,
+            version=str(searched.version),
+            truncated=list(self.queries.truncated),
+            warnings=[*self.queries.warnings, *searched.warnings],
+            usage=Usage(tokens=self.queries.tokens),
         )
 
     async def _chosen(self, hits: Sequence[Sequence[SearchHit]]) -> list[list[SearchHit]]:
         """The hits to return: the best, or those of a choice among all that pass the threshold."""
-        choice, k = self.params.choice, self.params.k
+        choice, k = self.params.choice, self.params.request.k
         if not choice:
             return [list(each[:k]) for each in hits]
         passing = [[hit for hit in each if self._is_enough(hit.score)] for each in hits]
@@ -149,21 +183,26 @@ class SearchSession:
         def count() -> list[Facets]:
             matching = self.index.count(where, {} if self.params.counts_hits else facets)
             if not self.params.counts_hits:
-                return [Facets(matching.documents, matching.facets, exact=True)] * len(ranking.hits)
-            own = 0 if self.params.like is None else self.index.count(where, {}, [self.params.like]).documents
+                whole = Facets(count=matching.documents, facets=facets_response(matching.facets))
+                return [whole] * len(ranking.hits)
+            own = (
+                0
+                if self.params.request.like is None
+                else self.index.count(where, {}, [self.params.request.like]).documents
+            )
             found: list[Facets] = []
             for hits in ranking.hits:
                 passing = [hit.id for hit in hits if self._is_enough(hit.score)]
                 counted = self.index.count(where, facets, passing)
                 exact = len(hits) >= matching.documents - own or self._none_after(hits)
-                found.append(Facets(counted.documents, counted.facets, exact))
+                found.append(Facets(count=counted.documents, facets=facets_response(counted.facets), exact=exact))
             return found
 
         return await self.scorer.access.search(lambda _: count())
 
     def _none_after(self, hits: Sequence[RankedHit]) -> bool:
         """Whether no document that was not scored can pass the threshold."""
-        in_order = self.params.mode == "vector" and self.scorer.source == "index" and self.index.exact
+        in_order = self.params.request.mode == "vector" and self.scorer.source == "index" and self.index.exact
         return in_order and bool(hits) and not self._is_enough(hits[-1].score)
 
     async def _highlight(
@@ -175,10 +214,10 @@ class SearchSession:
             found = await self.scorer.of_tokens(
                 hits, lambda tokens: highlight(explainer.explain(query, tokens).by_word(), options)
             )
-            return [replace(hit, highlight=each) for hit, each in zip(hits, found, strict=True)]
+            return [hit.highlighted(snippet) for hit, snippet in zip(hits, found, strict=True)]
 
     def _is_enough(self, score: float) -> bool:
-        least, least_probability = self.params.min_score, self.params.min_probability
+        least, least_probability = self.params.request.min_score, self.params.request.min_probability
         if least is not None and score < least:
             return False
         if least_probability is None or self.calibration is None:
@@ -193,13 +232,13 @@ class SearchSession:
 
     def _search_index(self, k: int, passages: int) -> IndexHits:
         """Candidates of each query, without the document that takes its place."""
-        if (like := self.params.like) is None:
+        if (like := self.params.request.like) is None:
             return self._find(k, passages)
         found = self._find(k + 1, passages)
         return replace(found, hits=[[hit for hit in each if hit.id != like][:k] for each in found.hits])
 
     def _find(self, k: int, passages: int) -> IndexHits:
-        where, mode = self.params.where, self.params.mode
+        where, mode = self.params.where, self.params.request.mode
         directions = unit_rows(np.stack([query.pooled() for query in self.queries.embeddings])).astype(np.float32)
         if mode == "vector":
             version, hits = self.index.search(directions, k, where, passages)
@@ -230,13 +269,22 @@ class SearchSession:
         embedded = await self.scorer.embed({key: hit.text for key, hit in zip(best, hits, strict=True)}, "tokens")
 
         def explain() -> list[SearchHit]:
-            links = [word_links(explainer, query, embedded[key], self.params.truncate) for key in until_left(best)]
+            truncate, measure = self.params.request.truncate, self.scorer.measure.name
+            links = [word_links(explainer, measure, query, embedded[key], truncate) for key in until_left(best)]
             return [hit.explained(why) for hit, why in zip(hits, links, strict=True)]
 
         explained = await in_thread(explain)
-        if self.params.mode == "lexical" or self.params.choice:
+        if self.params.request.mode == "lexical" or self.params.choice:
             return explained
         return sorted(explained, key=lambda hit: (-hit.combined, hit.document.id))
+
+
+def _size(hits: Sequence[Sequence[SearchHit]]) -> int:
+    """Approximate number of characters of the response."""
+    every = [hit for found in hits for hit in found]
+    links = sum(len(hit.explanation.links) for hit in every if hit.explanation)
+    texts = sum(passage.end - passage.start + 100 for hit in every for passage in hit.passages)
+    return 200 + texts + 200 * len(every) + 100 * links
 
 
 def _without_terms(rank: int, hit: Hit) -> HybridHit:

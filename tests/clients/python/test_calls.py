@@ -147,4 +147,4 @@ def test_both_clients_have_the_same_documented_methods() -> None:
     assert methods(Client) == methods(AsyncClient)
     assert all(documentation for _, documentation in methods(Client).values())
     assert str(inspect.signature(Client().search)).startswith("(query: ")
-    assert methods(Client)["delete_document"][0].endswith("-> semblance_client.answers.Deleted")
+    assert methods(Client)["delete_document"][0].endswith("-> semblance_client.vocabulary.documents.Deleted")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import AsyncIterator
-from dataclasses import replace
 
 import httpx2
 import pytest
+from semblance_client.vocabulary.documents import StoredLines
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
@@ -16,19 +16,18 @@ from semblance.service.api.edge.middleware import EdgeMiddleware
 from semblance.service.api.edge.request_body import BodyLimits
 from semblance.service.api.ndjson import StoreReport, StreamAnswer, answer_lines
 from semblance.service.observability.metrics import Metrics
-from semblance.service.usecases.documents.index_stream import CommittedBatch
 
 LIMITS = BodyLimits(max_bytes=1000, pause_s=10, timeout_s=60)
-STORED = CommittedBatch(through_line=1, upserted=1, version=None, truncated=[], refused=[], warned=[])
+STORED = StoredLines(through_line=1, upserted=1, version=None, truncated=[], errors=[], warnings=[])
 
 
 @pytest.mark.parametrize("stored", [0, 2])
 async def test_an_unexpected_error_ends_the_stream_with_a_line(caplog: pytest.LogCaptureFixture, stored: int) -> None:
     metrics = Metrics()
 
-    async def batches() -> AsyncIterator[CommittedBatch]:
+    async def batches() -> AsyncIterator[StoredLines]:
         for i in range(stored):
-            yield replace(STORED, through_line=i + 1)
+            yield STORED.model_copy(update={"through_line": i + 1})
         raise RuntimeError("password hunter2")
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -51,7 +50,7 @@ async def test_an_unexpected_error_ends_the_stream_with_a_line(caplog: pytest.Lo
 
 
 async def test_a_client_that_leaves_mid_stream_is_no_error() -> None:
-    async def batches() -> AsyncIterator[CommittedBatch]:
+    async def batches() -> AsyncIterator[StoredLines]:
         yield STORED
         raise ClientDisconnect
 

@@ -10,13 +10,13 @@ import httpx2
 import pytest
 from fastapi import APIRouter, FastAPI, Response
 from fastapi.routing import APIRoute
+from semblance_client.vocabulary.similarity import SimilarityRequest
 from starlette.requests import ClientDisconnect
 from starlette.types import Message
 
 from semblance.service.api import errors
 from semblance.service.api.routing import JsonRoute, Services, Use
 from semblance.service.api.schemas.other_apis.embeddings import EmbeddingsRequest
-from semblance.service.api.schemas.similarity import SimilarityRequest
 from semblance.service.observability.metrics import Metrics
 
 VALID = {"pairs": [{"a": "a", "b": "b"}]}

@@ -35,7 +35,8 @@ def test_a_written_calibration_is_read_and_replaces_the_former_one(tmp_path: Pat
     assert file == tmp_path / "calibrations" / "0123456789abcdef-rcmd.json"
     [(key, calibration)] = read_calibrations(tmp_path, {CONTENT["space"]}).items()
     assert key == (CONTENT["space"], "rcmd")
-    assert (calibration.data, calibration.pairs, calibration.error) == ("questions", 300, 0.02)
+    summary = calibration.summary
+    assert (summary.data, summary.pairs, summary.error) == ("questions", 300, 0.02)
     assert calibration.probability(np.array([0.0, 0.5, 1.0])).tolist() == [0.25, 0.5, 0.75]
     assert calibration.probability_of(0.5) == 0.5
 

@@ -13,26 +13,31 @@ from typing import Any, TypeAlias, TypeVar
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from semblance_client.vocabulary.collections import CollectionRequest, ReembeddingRequest
+from semblance_client.vocabulary.documents import Deleted, MetadataChange, MetadataRequest
+from semblance_client.vocabulary.duplicates import DuplicatesRequest
+from semblance_client.vocabulary.explanation import ExplainRequest
+from semblance_client.vocabulary.matching import (
+    CountRequest,
+    DeleteRequest,
+    FacetRequest,
+    ListRequest,
+    MapRequest,
+    SortRequest,
+)
+from semblance_client.vocabulary.search import Mode, SearchRequest
 
 from semblance.service.callers import UNLIMITED, Permission, current_permission, set_caller
 from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.errors import Forbidden, ForbiddenDocuments, UnknownCollection, UnknownDocument
-from semblance.service.filters import Filter, OneOf, matches, parse_filter
+from semblance.service.filters import OneOf, matches, parse_filter
 from semblance.service.ports.documents import Document, DocumentStore, PassageKey, VectorChange, Write
-from semblance.service.ports.indexes import DocumentSelection, Order, VectorIndex
+from semblance.service.ports.indexes import VectorIndex
 from semblance.service.replication import limited_views
 from semblance.service.replication.limited_views import LimitedIndex, LimitedStore
-from semblance.service.usecases.collections import NewCollection
-from semblance.service.usecases.documents.delete import DeletedDocuments
-from semblance.service.usecases.documents.document_map import MapParams
-from semblance.service.usecases.documents.duplicates import DuplicateParams
+from semblance.service.usecases.cursors import Place, write_cursor
 from semblance.service.usecases.documents.index_stream import IndexStream, StreamLine
-from semblance.service.usecases.documents.metadata import MetadataChange
-from semblance.service.usecases.embed import InputText
-from semblance.service.usecases.explain.explain import DocumentRef, ExplainParams
-from semblance.service.usecases.search.ordering import Mode
-from semblance.service.usecases.search.params import SearchParams
 from tests.service.usecases.one_service import OneService, running
 from tests.support.random_encoder import RandomEncoder
 from tests.support.vectors import one_passage
@@ -58,13 +63,14 @@ class Service(OneService):
 
     async def put(self, documents: Stored, name: str = "faq") -> None:
         with permission(UNLIMITED):
-            await self.collections.create(name, NewCollection(tokens="int8", index="exact"))
+            await self.collections.create(name, CollectionRequest(tokens="int8", index="exact"))
             if documents:
-                await self.index(name, [Document(key, *each) for key, each in documents.items()])
+                await self.index.store(name, [Document(key, *each) for key, each in documents.items()])
 
     async def stored(self) -> dict[str, tuple[str, Mapping[str, Any]]]:
         with permission(UNLIMITED):
-            return {each.id: (each.text, each.metadata) for each in (await self.index.page("faq", "", 1000))[0]}
+            page = await self.index.page("faq", None, 1000)
+            return {stored.id: (stored.text, stored.metadata) for stored in page.documents}
 
 
 @contextmanager
@@ -95,50 +101,58 @@ def own(documents: Stored) -> Stored:
     return {key: documents[key] for key, tenant in tenants.items() if tenant in ("acme", ["zeta", "acme"])}
 
 
-async def answers(service: Service, where: Filter | None) -> Iterator[object]:
+async def answers(service: Service, where: object) -> Iterator[object]:
     """Answers to all kinds of queries, without versions and statistics of terms."""
     modes: tuple[Mode, ...] = ("vector", "hybrid", "lexical")
     found: list[object] = []
     for mode in modes:
         for measure in ("cosine", "rcmd"):
-            params = SearchParams([InputText("cat law", "/query")], "faq", 50, 50, measure, where=where, mode=mode)
-            results = await service.search(params)
-            hits = {hit.document.id: hit for hit in results.hits[0]}
+            request = SearchRequest(
+                query="cat law", collection="faq", k=50, candidates=50, measure=measure, filter=where, mode=mode
+            )
+            hits = {hit.id: hit for hit in (await service.search.search(request)).hits}
             scores = {key: pytest.approx(hit.score, abs=1e-6) for key, hit in hits.items()}
-            shown = {key: (hit.document.text, hit.document.metadata) for key, hit in hits.items()}
+            shown = {key: (hit.text, hit.metadata) for key, hit in hits.items()}
             found += [scores, shown, list(hits) if mode == "vector" and measure == "cosine" else None]
     for mode in modes:  # hidden documents do not take the places of visible ones
-        few = SearchParams([InputText("cat law", "/query")], "faq", 2, 2, "cosine", where=where, mode=mode)
-        best = [pytest.approx(hit.score, abs=1e-6) for hit in (await service.search(few)).hits[0]]
+        few = SearchRequest(
+            query="cat law", collection="faq", k=2, candidates=2, measure="cosine", filter=where, mode=mode
+        )
+        best = [pytest.approx(hit.score, abs=1e-6) for hit in (await service.search.search(few)).hits]
         found += [best if mode == "vector" else len(best)]
     return iter([*found, *await overviews(service, where)])
 
 
-async def overviews(service: Service, where: Filter | None) -> list[object]:
-    counted = await service.count("faq", where, {"tenant": 10, "size": 10}, None)
-    found: list[object] = [counted.documents, counted.facets]
+async def overviews(service: Service, where: object) -> list[object]:
+    facets = [FacetRequest(field="tenant"), FacetRequest(field="size")]
+    counted = await service.count.count("faq", CountRequest(filter=where, facets=facets))
+    found: list[object] = [counted.count, counted.facets]
     for after, limit in (("", 100), ("", 2), ("c", 3)):
-        page, more = await service.index.page("faq", after, limit)
-        found += [[(each.id, each.text, each.metadata) for each in page], more]
-    for selection in (
-        DocumentSelection(where, 3),
-        DocumentSelection(where, 50, Order("size", descending=True), offset=1, after="b"),
+        page = await service.index.page("faq", write_cursor(Place(after)), limit)
+        found += [page.documents, page.cursor]
+    for request in (
+        ListRequest(filter=where, limit=3),
+        ListRequest(filter=where, limit=50, sort=SortRequest(field="size", descending=True), offset=1),
+        ListRequest(filter=where, limit=50, cursor=write_cursor(Place("b"))),
     ):
-        listed = await service.list("faq", selection, None)
-        found += [[(each.id, each.text, each.metadata) for each in listed.documents]]
+        listed = await service.list.matching("faq", request)
+        found += [listed.documents, listed.cursor]
     for measure in ("cosine", "rcmd"):
-        duplicates = await service.duplicates.open(DuplicateParams("faq", 0.5, measure, where=where))
+        duplicates = await service.duplicates.open(
+            "faq", DuplicatesRequest(min_score=0.5, measure=measure, filter=where)
+        )
         async for batch in duplicates.batches():
-            found.append([[(each.id, each.text, each.like) for each in group] for group in batch.groups])
+            groups = [group.documents for group in batch.groups]
+            found.append([[(document.id, document.text, document.like) for document in group] for group in groups])
     for most in (100, 2):
-        drawn = await service.map(MapParams("faq", where, "size", most, None))
+        drawn = await service.map.draw("faq", MapRequest(filter=where, field="size", limit=most))
         found += [drawn.documents, drawn.explained, drawn.points]
     return found
 
 
 @settings(max_examples=10)
-@given(documents=DOCUMENTS, where=st.none() | WHERES.map(parse_filter))
-def test_queries_answer_as_if_only_visible_documents_were_stored(documents: Stored, where: Filter | None) -> None:
+@given(documents=DOCUMENTS, where=st.none() | WHERES)
+def test_queries_answer_as_if_only_visible_documents_were_stored(documents: Stored, where: object) -> None:
     async def use() -> None:
         async with service() as whole, service() as visible:
             await whole.put(documents)
@@ -160,13 +174,12 @@ def test_documents_are_shown_and_explained_if_visible(documents: Stored) -> None
             await whole.put(documents)
             with permission(ACME):
                 for doc_id in "abcdefgh":
-                    ref = DocumentRef(doc_id, "faq")
-                    params = ExplainParams(InputText("cat", "/a"), ref, "rcmd_words", None, "word", None)
+                    explain = ExplainRequest(a="cat", id=doc_id, collection="faq")
                     if doc_id in own(documents):
-                        assert (await whole.index.get("faq", doc_id))[1].text == documents[doc_id][0]
-                        assert (await whole.explain(params)).b.text == documents[doc_id][0]
+                        assert (await whole.index.get("faq", doc_id)).text == documents[doc_id][0]
+                        assert (await whole.explain.explain(explain)).b.text == documents[doc_id][0]
                         continue
-                    for request in (whole.index.get("faq", doc_id), whole.explain(params)):
+                    for request in (whole.index.get("faq", doc_id), whole.explain.explain(explain)):
                         with pytest.raises(UnknownDocument, match=f"no document '{doc_id}'"):
                             await request
 
@@ -205,7 +218,7 @@ def exclusive(documents: Stored) -> Stored:
     return {key: each for key, each in documents.items() if each[1].get("tenant") == "acme"}
 
 
-async def deleted(deletion: Awaitable[DeletedDocuments], gone: Set[str], before: Stored) -> Stored:
+async def deleted(deletion: Awaitable[Deleted], gone: Set[str], before: Stored) -> Stored:
     """The documents after a deletion by acme of some that it sees."""
     if not gone <= exclusive(before).keys():
         with pytest.raises(Forbidden):
@@ -226,21 +239,23 @@ async def attempted(service: Service, kind: str, argument: Any, before: Stored) 
             with pytest.raises(Forbidden if argument in visible else UnknownDocument):
                 await service.index.delete("faq", argument)
         case "delete ids":
-            gone, deletion = visible.keys() & set(argument), service.delete.by_ids("faq", argument)
+            gone, deletion = visible.keys() & set(argument), service.delete.delete("faq", DeleteRequest(ids=argument))
             return await deleted(deletion, gone, before)
         case "delete matching":
             where = parse_filter(argument)
             gone = {key for key, (_, metadata) in visible.items() if matches(where, metadata)}
-            return await deleted(service.delete.by_filter("faq", where, None), gone, before)
+            return await deleted(service.delete.delete("faq", DeleteRequest(filter=argument)), gone, before)
         case "change":
             doc_id, values = argument
             changed = {doc_id: (visible[doc_id][0], {**visible[doc_id][1], **values})} if doc_id in visible else {}
-            change = MetadataChange(doc_id, values, [])
+            change = MetadataRequest.model_construct(
+                documents=[MetadataChange.model_construct(id=doc_id, metadata=values)]  # which may change nothing
+            )
             if doc_id in mine and exclusive(changed):
-                await service.change("faq", [change])
+                await service.change.change("faq", change)
                 return {**before, **changed}
             with pytest.raises(ForbiddenDocuments if changed else UnknownDocument):
-                await service.change("faq", [change])
+                await service.change.change("faq", change)
         case _:
             allowed = {key: each for key, each in exclusive(argument).items() if key in mine or key not in before}
             if kind == "stream" or allowed == argument:
@@ -254,14 +269,14 @@ async def attempted(service: Service, kind: str, argument: Any, before: Stored) 
 async def write(service: Service, kind: str, documents: Stored) -> None:
     listed = [Document(key, *each) for key, each in documents.items()]
     if kind == "store":
-        await service.index("faq", listed)
+        await service.index.store("faq", listed)
         return
 
     async def lines() -> AsyncIterator[StreamLine]:
         for number, each in enumerate(listed, 1):
             yield StreamLine(number, each)
 
-    async for _ in IndexStream(service.index)("faq", lines()):
+    async for _ in IndexStream(service.index).store("faq", lines()):
         pass
 
 
@@ -277,7 +292,7 @@ async def test_no_race_replaces_or_deletes_documents_of_others(whole: Service, t
 
     whole.local.interruption = hand_over
     with permission(ACME), pytest.raises(ForbiddenDocuments, match=r"^/documents/0: .* not in use by others$"):
-        await whole.index("faq", [Document("a", "cat", {"tenant": "acme", "size": 1})])
+        await whole.index.store("faq", [Document("a", "cat", {"tenant": "acme", "size": 1})])
     assert await whole.stored() == {"a": (text, {"tenant": "zeta"})}
 
 
@@ -288,7 +303,7 @@ async def test_conditional_writes_do_not_tell_of_hidden_documents(whole: Service
     with permission(ACME):
         for doc_id in ("a", "absent"):
             with pytest.raises(UnknownDocument):
-                await whole.index.delete("faq", doc_id, before)
+                await whole.index.delete("faq", doc_id, str(before))
 
 
 async def test_codes_of_documents_that_change_hands_are_not_read(whole: Service) -> None:
@@ -371,23 +386,23 @@ REQUESTS: Mapping[str, Callable[[Service, str], Awaitable[object]]] = {
     "show": lambda service, name: service.collections.show(name),
     "drop": lambda service, name: service.collections.drop(name),
     "get": lambda service, name: service.index.get(name, "a"),
-    "page": lambda service, name: service.index.page(name, "", 10),
-    "store": lambda service, name: service.index(name, [Document("a", "cat", {"tenant": "acme"})]),
+    "page": lambda service, name: service.index.page(name, None, 10),
+    "store": lambda service, name: service.index.store(name, [Document("a", "cat", {"tenant": "acme"})]),
     "stream": lambda service, name: service.index.check_writable(name),
     "check": lambda service, name: service.index.check(name, [Document("a", "cat", {})]),
     "delete": lambda service, name: service.index.delete(name, "a"),
-    "search": lambda service, name: service.search(SearchParams([InputText("cat", "/query")], name, 5, 5, None)),
-    "count": lambda service, name: service.count(name, None, {}, None),
-    "list": lambda service, name: service.list(name, DocumentSelection(None, 5), None),
-    "delete_ids": lambda service, name: service.delete.by_ids(name, ["a"]),
-    "delete_matching": lambda service, name: service.delete.by_filter(name, parse_filter({"tenant": "acme"}), None),
-    "change": lambda service, name: service.change(name, [MetadataChange("a", {"size": 1}, [])]),
-    "duplicates": lambda service, name: service.duplicates.open(DuplicateParams(name, 0.5)),
-    "map": lambda service, name: service.map(MapParams(name, None, None, 10, None)),
-    "explain": lambda service, name: service.explain(
-        ExplainParams(InputText("cat", "/a"), DocumentRef("a", name), "rcmd_words", None, "word", None)
+    "search": lambda service, name: service.search.search(SearchRequest(query="cat", collection=name)),
+    "count": lambda service, name: service.count.count(name, CountRequest()),
+    "list": lambda service, name: service.list.matching(name, ListRequest()),
+    "delete_ids": lambda service, name: service.delete.delete(name, DeleteRequest(ids=["a"])),
+    "delete_matching": lambda service, name: service.delete.delete(name, DeleteRequest(filter={"tenant": "acme"})),
+    "change": lambda service, name: service.change.change(
+        name, MetadataRequest(documents=[MetadataChange(id="a", metadata={"size": 1})])
     ),
-    "begin": lambda service, name: service.reembedder.begin(name, None, "none"),
+    "duplicates": lambda service, name: service.duplicates.open(name, DuplicatesRequest(min_score=0.5)),
+    "map": lambda service, name: service.map.draw(name, MapRequest(limit=10)),
+    "explain": lambda service, name: service.explain.explain(ExplainRequest(a="cat", id="a", collection=name)),
+    "begin": lambda service, name: service.reembedder.begin(name, ReembeddingRequest(passages="none")),
     "step": lambda service, name: service.reembedder.step(name),
     "switch": lambda service, name: service.reembedder.switch(name),
     "drop_reembedding": lambda service, name: service.reembedder.drop(name),
@@ -413,12 +428,12 @@ async def test_only_reached_collections_are_listed_and_created(whole: Service) -
     for name in ("faq", "faq-2", "hr"):
         await whole.put({}, name)
     with permission(FAQ):
-        assert [each.name for each, _ in await whole.collections.list()] == ["faq", "faq-2"]
+        assert [shown.name for shown in (await whole.collections.list()).collections] == ["faq", "faq-2"]
         assert len(await whole.access.read(lambda store: store.collections())) == 2
-        await whole.collections.create("faq-3", NewCollection())
+        await whole.collections.create("faq-3", CollectionRequest())
         for name in ("hr", "hr-2"):
             with pytest.raises(Forbidden, match=f"no collection '{name}': it reaches faq"):
-                await whole.collections.create(name, NewCollection())
+                await whole.collections.create(name, CollectionRequest())
         await whole.collections.drop("faq-2")
     assert [each.name for each in whole.store.collections()] == ["faq", "faq-3", "hr"]
 
@@ -430,9 +445,9 @@ async def test_a_filter_refuses_what_concerns_all_documents(whole: Service) -> N
         with permission(ACME), pytest.raises(Forbidden):
             await REQUESTS[name](whole, "faq")
         if name == "begin":
-            await whole.reembedder.begin("faq", None, "none")
+            await whole.reembedder.begin("faq", ReembeddingRequest(passages="none"))
     with permission(ACME), pytest.raises(Forbidden):
-        await whole.collections.create("faq-2", NewCollection())
+        await whole.collections.create("faq-2", CollectionRequest())
     assert len(await whole.stored()) == 2
 
 

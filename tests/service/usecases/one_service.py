@@ -18,6 +18,7 @@ from semblance.service.indexes.index_folder import IndexFolder
 from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.embedding import ModelChoice
 from semblance.service.replication.limited_access import LimitedAccess
+from semblance.service.settings import Settings
 from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.documents.count import CountDocuments
 from semblance.service.usecases.documents.delete import DeleteDocuments
@@ -31,8 +32,11 @@ from semblance.service.usecases.embed import TextEmbedder
 from semblance.service.usecases.explain.best_passages import BestPassages
 from semblance.service.usecases.explain.explain import Explain
 from semblance.service.usecases.reembed import Reembedder
+from semblance.service.usecases.request_fields import RequestLimits
 from semblance.service.usecases.search.search import Search
 from tests.support.interrupted_node import InterruptedNode
+
+LIMITS = RequestLimits.of(Settings())
 
 
 class StaticModels:
@@ -63,14 +67,14 @@ class OneService:
         self.collections = collections = Collections(models, access)
         self.index = IndexDocuments(collections, access, DocumentEmbedder(texts))
         self.reembedder = Reembedder(models, collections, access, DocumentEmbedder(texts))
-        self.search = Search(collections, access, texts, {}, max_scores=10_000)
+        self.search = Search(collections, access, texts, {}, LIMITS)
         self.best_passages = BestPassages(collections, access, texts)
         self.explain = Explain(models, self.best_passages, texts, {})
         self.duplicates = FindDuplicates(collections, access, texts)
         self.count = CountDocuments(access)
         self.list = ListDocuments(access)
-        self.delete = DeleteDocuments(access)
-        self.change = ChangeMetadata(access)
+        self.delete = DeleteDocuments(access, LIMITS)
+        self.change = ChangeMetadata(access, LIMITS)
         self.map = MapDocuments(access)
 
 

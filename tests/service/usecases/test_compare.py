@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from semblance_client.vocabulary.similarity import SimilarityMatrix, SimilarityRequest
 
 from semblance.models.catalogue import similarity
 from semblance.models.embeddings import TokenEmbeddings, Want
@@ -20,8 +21,9 @@ from semblance.service import offload
 from semblance.service.ports.embedding import ServedModels
 from semblance.service.turns import TurnThreads
 from semblance.service.usecases import compare as compare_module
-from semblance.service.usecases.compare import Compare, CompareOptions
+from semblance.service.usecases.compare import Compare
 from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings
+from tests.service.usecases.one_service import LIMITS
 from tests.support.token_matrices import embeddings_of
 from tests.support.waiting import CEILING_S
 
@@ -38,7 +40,7 @@ class RandomModel:
 
     async def get(self, name: str | None) -> Encoder:
         del name
-        return cast("Encoder", SimpleNamespace(space="random"))
+        return cast("Encoder", SimpleNamespace(name="random", space="random"))
 
     async def embed(
         self, encoder: Encoder, texts: Sequence[InputText], role: Role, want: Want, truncate: Truncate
@@ -50,11 +52,15 @@ class RandomModel:
 
 def compare() -> Compare:
     model: Any = RandomModel()
-    return Compare(cast("ServedModels", model), cast("TextEmbedder", model), {})
+    return Compare(cast("ServedModels", model), cast("TextEmbedder", model), {}, LIMITS)
 
 
 def texts(*numbers: int) -> list[InputText]:
     return [InputText(str(number), "") for number in numbers]
+
+
+def matrix(left: Sequence[int], right: Sequence[int], measure: str) -> SimilarityRequest:
+    return SimilarityRequest(left=list(map(str, left)), right=list(map(str, right)), measure=measure)
 
 
 class GatedMeasure(WordMovers):
@@ -86,11 +92,10 @@ async def test_a_slow_comparison_yields_to_others_and_can_be_cancelled(
     threads = TurnThreads(1, "compute")
     for module in (offload, compare_module):
         monkeypatch.setattr(module, "in_thread", threads.run)
-    left, right, options = texts(*range(16)), texts(*range(16)), CompareOptions("gated", None, "END")
     if form == "pairs":
-        work: Awaitable[object] = compare().pairs(left * 16, right * 16, options, explain=False)
+        work: Awaitable[object] = compare().pairs(texts(*range(16)) * 16, texts(*range(16)) * 16, measure="gated")
     else:
-        work = compare().matrix(left, right, options)
+        work = compare().similarity(matrix(range(16), range(16), "gated"))
     task = asyncio.ensure_future(work)
     await asyncio.sleep(0)  # begins the comparison
     other = asyncio.create_task(threads.run(lambda: measure.scores))
@@ -108,11 +113,11 @@ async def test_a_slow_comparison_yields_to_others_and_can_be_cancelled(
 async def test_chunks_do_not_change_scores(name: str) -> None:
     numbers = list(range(10))
     made = [random_tokens(number) for number in numbers]
-    options = CompareOptions(name, None, "END")
-    pairs = await compare().pairs(texts(*numbers), texts(*reversed(numbers)), options, explain=False)
-    matrix = await compare().matrix(texts(1, 5, 2), texts(*numbers), options)
+    pairs = await compare().pairs(texts(*numbers), texts(*reversed(numbers)), measure=name)
+    scored = await compare().similarity(matrix((1, 5, 2), numbers, name))
     measure = similarity(name)
     expected = [measure.score(a, b) for a, b in zip(made, reversed(made), strict=True)]
     assert list(pairs.scores) == pytest.approx(expected, abs=1e-6)
-    for row, number in zip(matrix.scores, (1, 5, 2), strict=True):
+    assert isinstance(scored, SimilarityMatrix)
+    for row, number in zip(scored.scores, (1, 5, 2), strict=True):
         assert list(row) == pytest.approx([measure.score(made[number], other) for other in made], abs=1e-6)

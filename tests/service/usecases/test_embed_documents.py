@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from semblance_client.vocabulary.collections import TokenStorage
 
 from semblance.models.embeddings import Floats
 from semblance.models.tokenization.passages import Cut
 from semblance.service.caches.memory import MemoryCache
 from semblance.service.errors import InvalidRequest
 from semblance.service.observability.metrics import Metrics
-from semblance.service.ports.documents import GivenEmbedding, TokenStorage
+from semblance.service.ports.documents import GivenEmbedding
 from semblance.service.usecases.documents.embed import DocumentEmbedder
 from semblance.service.usecases.embed import InputText, TextEmbedder
 from tests.service.usecases.test_embed import RecordingEmbedder

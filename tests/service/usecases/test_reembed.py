@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from semblance_client.vocabulary.collections import ReembeddingRequest
+from semblance_client.vocabulary.search import SearchRequest, SearchResults
 from sqlalchemy import Engine, Table, select
 
 from semblance.models.catalogue import similarity
@@ -31,10 +33,8 @@ from semblance.service.errors import (
     UnknownModel,
 )
 from semblance.service.indexes.index_folder import IndexFolder
-from semblance.service.ports.documents import CollectionSettings, Document, Reembedding, Write
+from semblance.service.ports.documents import CollectionSettings, Document, Reembedding, Version, Write
 from semblance.service.usecases import reembed
-from semblance.service.usecases.embed import InputText
-from semblance.service.usecases.search.params import SearchParams, SearchResults
 from tests.service.usecases.one_service import OneService, running
 from tests.support.random_encoder import RandomEncoder
 
@@ -56,14 +56,14 @@ class Process(OneService):
         return self.store._database.engine
 
     async def put(self, *documents: tuple[str, str]) -> None:
-        await self.index("c", [Document(doc_id, text, {}) for doc_id, text in documents])
+        await self.index.store("c", [Document(doc_id, text, {}) for doc_id, text in documents])
 
     async def fill(self) -> None:
         while (await self.reembedder.step("c")).left:
             pass
 
     async def ask(self, text: str, measure: str | None = None) -> SearchResults:
-        return await self.search(SearchParams([InputText(text, "/query")], "c", k=50, candidates=50, measure=measure))
+        return await self.search.search(SearchRequest(query=text, collection="c", k=50, candidates=50, measure=measure))
 
 
 @asynccontextmanager
@@ -116,19 +116,19 @@ def require_embedded(engine: Engine, texts: Mapping[str, str], *encoders: Random
 
 def require_own_scores(results: SearchResults, query: str) -> None:
     """Every score is that of its text, by the model that the results name."""
-    encoder = ENCODERS[results.encoder.name]
+    encoder = ENCODERS[results.model]
     query_vector = encoder.vector(query).astype(np.float64)
-    for hit in results.hits[0]:
-        assert hit.score == pytest.approx(float(query_vector @ encoder.vector(hit.document.text)), abs=1e-5)
+    for hit in results.hits:
+        assert hit.score == pytest.approx(float(query_vector @ encoder.vector(hit.text)), abs=1e-5)
 
 
 def require_rcmd1_scores(results: SearchResults, query: str) -> None:
     """The same by rcmd1, from token codes, which are approximate."""
-    encoder = ENCODERS[results.encoder.name]
+    encoder = ENCODERS[results.model]
     rcmd1 = similarity("rcmd1")
     [query_tokens] = encoder.encode(encoder.tokenize([query], "query", "END"), "tokens")
-    for hit in results.hits[0]:
-        [text] = encoder.encode(encoder.tokenize([hit.document.text], "document", "END"), "tokens")
+    for hit in results.hits:
+        [text] = encoder.encode(encoder.tokenize([hit.text], "document", "END"), "tokens")
         assert hit.score == pytest.approx(rcmd1.score(query_tokens, text), abs=0.02)
 
 
@@ -152,7 +152,7 @@ class History:
     async def relabel(self, number: int) -> None:
         changed = [Document(doc_id, text, {"n": number}) for doc_id, text in self.texts.items()]
         if changed:
-            await self.at.index("c", changed)
+            await self.at.index.store("c", changed)
 
     async def delete(self, number: int) -> None:
         if self.texts.pop(str(number % 6), None) is not None:
@@ -161,7 +161,7 @@ class History:
     async def begin(self, number: int) -> None:
         reembedding = self.at.store.collection("c").reembedding
         model = reembedding.model if reembedding else list(ENCODERS)[number % 3]
-        collection, _ = await self.at.reembedder.begin("c", model)
+        collection = await self.at.reembedder.begin("c", ReembeddingRequest(model=model))
         assert (collection.reembedding is None) == (model == self.serves.name)
 
     async def step(self, _: int) -> None:
@@ -172,7 +172,7 @@ class History:
             before = self.at.store.unfilled("c", 0)[0]
             done = await self.at.reembedder.step("c")
             assert (done.embedded, done.left) == (min(before, 3), before - min(before, 3))
-            assert done.version == self.at.store.collection("c").version
+            assert done.version == str(self.at.store.collection("c").version)
 
     async def switch(self, _: int) -> None:
         reembedding = self.at.store.collection("c").reembedding
@@ -184,7 +184,8 @@ class History:
             with pytest.raises(ReembeddingUnfinished):
                 await self.at.reembedder.switch("c")
             await self.at.fill()
-        assert await self.at.reembedder.switch("c") == self.at.store.collection("c").version
+        switched = await self.at.reembedder.switch("c")
+        assert switched.version == str(self.at.store.collection("c").version)
         self.serves = ENCODERS[reembedding.model]
 
     async def drop(self, _: int) -> None:
@@ -197,9 +198,9 @@ class History:
     async def require_current(self) -> None:
         """A search finds all documents, by the serving model."""
         results = await self.at.ask("cat law")
-        assert results.encoder is self.serves
-        assert results.version == self.at.store.collection("c").version
-        assert {hit.document.id: hit.document.text for hit in results.hits[0]} == self.texts
+        assert results.model == self.serves.name
+        assert results.version == str(self.at.store.collection("c").version)
+        assert {hit.id: hit.text for hit in results.hits} == self.texts
         require_own_scores(results, "cat law")
 
 
@@ -264,7 +265,7 @@ class Traffic:
             results = await self.at.ask("cat law", measure)
             if measure is None:
                 require_own_scores(results, "cat law")
-                self.served.append(results.encoder.name)
+                self.served.append(results.model)
             else:
                 require_rcmd1_scores(results, "cat law")
             self._done[measure].set()
@@ -272,11 +273,11 @@ class Traffic:
     async def reembed(self, *models: str) -> None:
         await self.all_served()
         for model in models:
-            await self.at.reembedder.begin("c", model)
+            await self.at.reembedder.begin("c", ReembeddingRequest(model=model))
             await self.at.fill()
-            version = await self.at.reembedder.switch("c")
+            switched = Version.parse((await self.at.reembedder.switch("c")).version)
             now = await self.at.ask("cat law")
-            assert (now.encoder.name, now.version.number >= version.number) == (model, True)
+            assert (now.model, Version.parse(now.version).number >= switched.number) == (model, True)
             await self.all_served()  # several re-embeddings within one request would exhaust its retries
         self._over = True
 
@@ -294,43 +295,44 @@ async def test_scores_stay_correct_while_writers_and_reembeddings_run(at: Proces
     users = traffic.write(0), traffic.write(1), traffic.look(None), traffic.look("rcmd1")
     await asyncio.gather(*users, traffic.reembed("new", "other", "old", "new"))
     require_embedded(engine, traffic.texts, NEW)
-    found = (await at.ask("cat law")).hits[0]
-    assert {hit.document.id: hit.document.text for hit in found} == traffic.texts
+    found = (await at.ask("cat law")).hits
+    assert {hit.id: hit.text for hit in found} == traffic.texts
     turns = [name for i, name in enumerate(traffic.served) if i == 0 or traffic.served[i - 1] != name]
     assert turns == ["old", "new", "other", "old", "new"], "no answer is by a former model"
 
 
 async def test_the_present_model_serves_until_the_switch(at: Process) -> None:
     await at.put(("1", "cat law"), ("2", "dog"), ("3", "tea rain"), ("4", "moon"))
-    _, size = await at.reembedder.begin("c", "new")
-    assert size.unfilled == 4
+    begun = await at.reembedder.begin("c", ReembeddingRequest(model="new"))
+    assert begun.reembedding is not None
+    assert begun.reembedding.documents_left == 4
     await at.fill()
     await at.put(("5", "rain moon"), ("1", "cat law tax"))
     assert at.store.sizes(["c"])[0][1].unfilled == 0, "writes during the re-embedding are embedded by both"
     before = await at.ask("cat")
-    assert (before.encoder, len(before.hits[0])) == (OLD, 5)
+    assert (before.model, len(before.hits)) == (OLD.name, 5)
     require_own_scores(before, "cat")
-    version = await at.reembedder.switch("c")
+    version = (await at.reembedder.switch("c")).version
     after = await at.ask("cat")
-    assert (after.encoder, after.version) == (NEW, version)
+    assert (after.model, after.version) == (NEW.name, version)
     require_own_scores(after, "cat")
-    _, index = await at.local.current("c", version)
-    assert index.version == version
+    _, index = await at.local.current("c", Version.parse(version))
+    assert str(index.version) == version
     assert index.vectors(["1"])["1"].shape == (1, 6)
 
 
 async def test_beginning_is_idempotent_and_refuses_another_model(at: Process) -> None:
-    nothing, _ = await at.reembedder.begin("c", "old")
-    assert (nothing.reembedding, nothing.version.number) == (None, 0)
-    first, _ = await at.reembedder.begin("c", "new")
-    assert await at.reembedder.begin("c", "new") == (first, at.store.sizes(["c"])[0][1])
+    nothing = await at.reembedder.begin("c", ReembeddingRequest(model="old"))
+    assert (nothing.reembedding, Version.parse(nothing.version).number) == (None, 0)
+    first = await at.reembedder.begin("c", ReembeddingRequest(model="new"))
+    assert await at.reembedder.begin("c", ReembeddingRequest(model="new")) == first
     for another in ("old", "other"):
         with pytest.raises(ReembeddingDiffers, match="'new'"):
-            await at.reembedder.begin("c", another)
+            await at.reembedder.begin("c", ReembeddingRequest(model=another))
     with pytest.raises(UnknownModel, match="nosuch"):
-        await at.reembedder.begin("c", "nosuch")
+        await at.reembedder.begin("c", ReembeddingRequest(model="nosuch"))
     await at.reembedder.drop("c")
-    both = [at.reembedder.begin("c", model) for model in ("new", "other")]
+    both = [at.reembedder.begin("c", ReembeddingRequest(model=model)) for model in ("new", "other")]
     refused = [each for each in await asyncio.gather(*both, return_exceptions=True) if isinstance(each, Exception)]
     assert [type(each) for each in refused] == [ReembeddingDiffers], "of two at the same time, one is refused"
 
@@ -340,17 +342,17 @@ async def test_documents_longer_than_a_text_become_one_passage(engine: Engine, t
         at.store.create("c", settings_for(OLD).cut_as(Cut(16, 0)))
         long = 500 * "cat law "  # of more than the 1,000 characters that a text may have
         await at.put(("long", long), ("short", "dog"))
-        await at.reembedder.begin("c", None, "none")
+        await at.reembedder.begin("c", ReembeddingRequest(passages="none"))
         await at.fill()
         await at.reembedder.switch("c")
-        hits = (await at.ask("cat law")).hits[0]
-        assert {hit.document.id: hit.document.truncated for hit in hits} == {"long": True, "short": False}
+        hits = (await at.ask("cat law")).hits
+        assert {hit.id: hit.truncated for hit in hits} == {"long": True, "short": False}
         assert rows(engine, vectors)["long", "space-a"] == OLD.vector(long[:1000]).astype("<f4").tobytes()
 
 
 async def test_a_step_overtaken_by_another_write_goes_on(at: Process, engine: Engine) -> None:
     await at.put(("1", "cat"), ("2", "dog"))
-    await at.reembedder.begin("c", "new")
+    await at.reembedder.begin("c", ReembeddingRequest(model="new"))
 
     def replace() -> None:
         at.store.drop_reembedding("c")
@@ -371,7 +373,7 @@ async def test_a_process_without_the_next_model_refuses_writes_and_steps(engine:
     async with process(engine, tmp_path) as at:
         at.store.create("c", settings_for(OLD))
         await at.put(("1", "cat"))
-        await at.reembedder.begin("c", "new")
+        await at.reembedder.begin("c", ReembeddingRequest(model="new"))
     async with process(engine, tmp_path, [OLD]) as at:
         for refused in (
             at.put(("2", "dog")),
@@ -395,16 +397,16 @@ async def test_a_reembedding_rescues_a_collection_without_its_model(engine: Engi
     async with process(engine, tmp_path, [renewed]) as at:
         with pytest.raises(SpaceMismatch, match="another version of model 'old'"):
             await at.ask("cat")
-        await at.reembedder.begin("c", "old")
+        await at.reembedder.begin("c", ReembeddingRequest(model="old"))
         await at.fill()
         await at.reembedder.switch("c")
-        assert [hit.document.id for hit in (await at.ask("cat")).hits[0]] == ["1"]
+        assert [hit.id for hit in (await at.ask("cat")).hits] == ["1"]
         require_embedded(engine, {"1": "cat"}, renewed)
 
 
 async def test_a_text_that_the_next_model_refuses_is_located(at: Process, engine: Engine) -> None:
     await at.put(("a", "cat"), ("b", "zzz"))
-    await at.reembedder.begin("c", "new")
+    await at.reembedder.begin("c", ReembeddingRequest(model="new"))
     with pytest.raises(InvalidRequest) as refused:
         await at.reembedder.step("c")
     assert [(each.pointer, each.code) for each in refused.value.problems] == [("/documents/b", "empty_text")]
@@ -426,7 +428,7 @@ async def test_a_start_after_the_switch_loads_the_new_snapshot(
         at.store.create("c", settings_for(OLD))
         await at.put(("1", "cat"), ("2", "dog tea"))
         await at.local.save()
-        await at.reembedder.begin("c", "new")
+        await at.reembedder.begin("c", ReembeddingRequest(model="new"))
         await at.fill()
         await at.reembedder.switch("c")
         await at.index.delete("c", "2")
@@ -434,7 +436,7 @@ async def test_a_start_after_the_switch_loads_the_new_snapshot(
     async with process(engine, tmp_path) as at:
         await at.local.refresh_indexes()
         results = await at.ask("cat")
-        assert results.version == at.store.collection("c").version
-        assert [hit.document.id for hit in results.hits[0]] == ["1"]
-        assert results.encoder is NEW
+        assert results.version == str(at.store.collection("c").version)
+        assert [hit.id for hit in results.hits] == ["1"]
+        assert results.model == NEW.name
         require_own_scores(results, "cat")

@@ -16,11 +16,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from semblance_client.vocabulary.collections import TokenStorage
+from semblance_client.vocabulary.duplicates import DuplicatesRequest
+from semblance_client.vocabulary.search import HighlightSizes, SearchRequest, SearchResults
 
 from semblance.models.catalogue import similarity
 from semblance.models.embeddings import Floats, TokenEmbeddings, unit_rows
 from semblance.models.encoders.transformer import Transformer
-from semblance.models.measures.highlight import HighlightOptions
 from semblance.models.measures.quantized_tokens import dequantize, quantize
 from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
@@ -29,15 +31,12 @@ from semblance.service.ports.documents import (
     CollectionSettings,
     CutDocuments,
     Document,
-    TokenStorage,
     Write,
 )
-from semblance.service.usecases.documents.duplicates import DuplicateParams
 from semblance.service.usecases.embed import InputText
 from semblance.service.usecases.search.choice import Choice, marginally_relevant
-from semblance.service.usecases.search.hits import ScoredPassage, SearchHit
-from semblance.service.usecases.search.params import SearchParams, SearchResults
 from semblance.service.usecases.search.rescoring import CHUNK, CHUNK_TOKENS, PassageScorer
+from semblance.service.usecases.search.results import ScoredPassage, SearchHit
 from semblance.service.usecases.search.session import ATTEMPTS
 from tests.conftest import built_in_checkpoint
 from tests.service.usecases.one_service import OneService, running
@@ -80,8 +79,8 @@ def write(store: SqlDocumentStore, doc_id: str, text: str, vector: Floats) -> No
     store.upsert(store.collection("c"), [Write(Document(doc_id, text, {}), one_passage(vector))])
 
 
-def cat(k: int) -> SearchParams:
-    return SearchParams([InputText("a cat", "/query")], "c", k=k, candidates=k, measure=None)
+def asked(text: str, k: int, measure: str | None = None, highlight: HighlightSizes | None = None) -> SearchRequest:
+    return SearchRequest(query=text, collection="c", k=k, candidates=k, measure=measure, highlight=highlight)
 
 
 def settings(encoder: Transformer, tokens: TokenStorage = "none") -> CollectionSettings:
@@ -103,11 +102,11 @@ async def test_a_hit_never_has_the_score_of_another_text(
         write(store, "d", "a cat", vectors[0])
         await service.local.refresh_index("c")
         store.interruption = lambda: write(store, "d", "tax law", vectors[1])
-        results = await service.search(cat(1))
-        hit = results.hits[0][0]
-        assert hit.document.text == "tax law"
+        results = await service.search.search(asked("a cat", 1))
+        hit = results.hits[0]
+        assert hit.text == "tax law"
         assert hit.score == pytest.approx(float(vectors[0] @ vectors[1]), abs=1e-6)
-        assert results.version == store.collection("c").version
+        assert results.version == str(store.collection("c").version)
 
 
 async def test_a_document_rewritten_on_every_attempt_is_left_out(
@@ -124,7 +123,7 @@ async def test_a_document_rewritten_on_every_attempt_is_left_out(
         write(store, "busy", "text", unit_vector(1, minilm.dim))
         await service.local.refresh_index("c")
         store.interruption = rewrite
-        assert [hit.document.id for hit in (await service.search(cat(2))).hits[0]] == ["calm"]
+        assert [hit.id for hit in (await service.search.search(asked("a cat", 2))).hits] == ["calm"]
         assert next(written) == 2 + ATTEMPTS
 
 
@@ -152,8 +151,8 @@ async def test_a_search_never_mixes_two_epochs_of_a_collection(
         fill("old")
         await service.local.refresh_index("c")
         searches: list[Callable[[], Awaitable[Any]]] = [
-            lambda: service.search(cat(2)),
-            lambda: service.duplicates.all_groups(DuplicateParams("c", threshold=0.9, limit=100)),
+            lambda: service.search.search(asked("a cat", 2)),
+            lambda: service.duplicates.page("c", DuplicatesRequest(min_score=0.9, limit=100)),
         ]
         for search in searches:
             left, store.interruption = times, recreate
@@ -163,10 +162,10 @@ async def test_a_search_never_mixes_two_epochs_of_a_collection(
                 continue
             found = await search()
             if isinstance(found, SearchResults):
-                assert [(hit.document.text, round(hit.score, 5)) for hit in found.hits[0]] == [("new", 1.0)] * 2
-                assert found.version == store.collection("c").version
+                assert [(hit.text, round(hit.score, 5)) for hit in found.hits] == [("new", 1.0)] * 2
+                assert found.version == str(store.collection("c").version)
             else:
-                assert [[each.text for each in group] for group in found[1]] == [["new", "new"]]
+                assert [[document.text for document in group.documents] for group in found.groups] == [["new", "new"]]
 
 
 def random_tokens(seed: int, count: int, dim: int) -> TokenEmbeddings:
@@ -185,13 +184,13 @@ async def test_candidates_are_scored_in_bounded_memory(
         (query,) = (await service.texts.embed(minilm, [text], "query", "tokens")).embeddings
         await service.local.refresh_index("c")
         tracemalloc.start()
-        results = await service.search(SearchParams([text], "c", k=many, candidates=many, measure="rcmd"))
+        results = await service.search.search(asked(text.text, many, "rcmd"))
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert results.scored_from == "token_codes"
         assert peak < many * length * minilm.dim * 4 / 3, "far less than the tokens of all candidates need"
         at_once = similarity("rcmd").score_many(query, [dequantize(each) for each in codes])
-        found = {hit.document.id: hit.score for hit in results.hits[0]}
+        found = {hit.id: hit.score for hit in results.hits}
         assert found == pytest.approx({f"d{i}": score for i, score in enumerate(at_once)}, abs=1e-6)
         assert list(found.values()) == sorted(found.values(), reverse=True)
 
@@ -231,17 +230,16 @@ async def test_damaged_token_codes_are_replaced_by_encoding(
             codes[1] = damage
         put(store, texts, (unit_vector(i, minilm.dim) for i in range(3)), codes)
         await service.local.refresh_index("c")
-        results = await service.search(SearchParams(inputs[:1], "c", k=3, candidates=3, measure=measure))
+        results = await service.search.search(asked(texts[0], 3, measure))
         assert results.scored_from == "token_codes"
-        found = {hit.document.text: hit.score for hit in results.hits[0]}
+        found = {hit.text: hit.score for hit in results.hits}
         exact = similarity(measure).score_many(embeddings[0], embeddings)
         assert found == pytest.approx(dict(zip(texts, exact, strict=True)), abs=0.01)
         assert found["the dog barks"] == pytest.approx(exact[1], abs=1e-5), "from its text, not from codes"
         assert "'the dog barks' are damaged" in caplog.text
 
-        params = SearchParams(inputs[:1], "c", k=3, candidates=3, measure="cosine", highlight=HighlightOptions())
-        [hits] = (await service.search(params)).hits
-        shown = {hit.document.text: hit.highlight and hit.highlight.score for hit in hits}
+        hits = (await service.search.search(asked(texts[0], 3, "cosine", HighlightSizes()))).hits
+        shown = {hit.text: hit.highlight and hit.highlight.score for hit in hits}
         stored = [dequantize(codes[0]), embeddings[1], dequantize(codes[2])]
         expected = similarity("rcmd1").score_many(embeddings[0], stored)
         assert shown == pytest.approx(dict(zip(texts, expected, strict=True)), abs=1e-6), "from codes if they are sound"
@@ -257,8 +255,8 @@ async def test_a_distance_uses_unnormalized_vectors(store: SqlDocumentStore, tmp
         put(store, texts, (unit_rows(each.pooled()).astype(np.float32) for each in embeddings))
         await service.local.refresh_index("c")
         query = (await service.texts.embed(long, inputs[:1], "query", "pooled")).embeddings[0].pooled()
-        results = await service.search(SearchParams(inputs[:1], "c", k=3, candidates=3, measure="negative_euclidean"))
-        found = {hit.document.text: hit.score for hit in results.hits[0]}
+        results = await service.search.search(asked(texts[0], 3, "negative_euclidean"))
+        found = {hit.text: hit.score for hit in results.hits}
         right = [-float(np.linalg.norm(query - each.pooled())) for each in embeddings]
         assert found == pytest.approx(dict(zip(texts, right, strict=True)), abs=1e-4)
         assert min(right) < -2, "further apart than any two vectors of unit length"

@@ -6,48 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from semblance_client.answer import Answer
 from semblance_client.calls import wire
-from semblance_client.explanation import Explanation
 from semblance_client.steps import Retries, Steps
+from semblance_client.vocabulary.duplicates import DuplicateGroup, FoundDuplicates
 
 DOCUMENTS_PER_REQUEST = 1024
-
-
-class Duplicate(Answer):
-    """A document of a group.
-
-    Attributes:
-        text: the document, or its passage that is most similar to one of `like`.
-        like: the earlier document of the group that led to it; None for the first.
-        score: that of the two.
-        explanation: the words that make the score, if asked for.
-    """
-
-    id: str
-    text: str
-    like: str | None
-    score: float | None
-    explanation: Explanation | None = None
-
-
-class DuplicateGroup(Answer):
-    """Two or more documents that a chain of scores links."""
-
-    documents: list[Duplicate]
-
-
-class FoundDuplicates(Answer):
-    """Groups that begin with one of the documents checked since the page before.
-
-    Attributes:
-        checked: documents so far.
-        cursor: where the next page begins; None after the last.
-    """
-
-    groups: list[DuplicateGroup]
-    checked: int
-    cursor: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 from urllib.parse import urlencode
 
-from semblance_client import answers
 from semblance_client.calls import wire
 from semblance_client.calls.wire import NewDocument
 from semblance_client.steps import Call
+from semblance_client.vocabulary.collections import Collection, CollectionList
+from semblance_client.vocabulary.documents import Changed, Deleted, DocumentPage, ReadDocument, Stored
+from semblance_client.vocabulary.matching import Counted
 
 
 def create_collection(
@@ -20,7 +22,7 @@ def create_collection(
     index: str | None = None,
     tokens: Literal["none", "int8"] | None = None,
     passages: Mapping[str, int] | Literal["auto", "none"] | None = None,
-) -> Call[answers.Collection]:
+) -> Call[Collection]:
     """Create a collection; the same call again changes nothing.
 
     Args:
@@ -36,27 +38,27 @@ def create_collection(
         0
     """
     body = wire.fields(model=model, measure=measure, index=index, tokens=tokens, passages=passages)
-    return Call(wire.request("PUT", wire.collection_path(name), body), answers.Collection.model_validate_json)
+    return Call(wire.request("PUT", wire.collection_path(name), body), Collection.model_validate_json)
 
 
-def collections() -> Call[list[answers.Collection]]:
+def collections() -> Call[list[Collection]]:
     """List all collections, by name.
 
     Example:
         >>> "default" in [each.name for each in client.collections()]
         True
     """
-    return wire.get("/collections", lambda body: answers.CollectionList.model_validate_json(body).collections)
+    return wire.get("/collections", lambda body: CollectionList.model_validate_json(body).collections)
 
 
-def collection(name: str) -> Call[answers.Collection]:
+def collection(name: str) -> Call[Collection]:
     """Show a collection. Raises NotFound.
 
     Example:
         >>> client.collection("default").count
         200
     """
-    return wire.get(wire.collection_path(name), answers.Collection.model_validate_json)
+    return wire.get(wire.collection_path(name), Collection.model_validate_json)
 
 
 def delete_collection(name: str) -> Call[None]:
@@ -66,7 +68,7 @@ def delete_collection(name: str) -> Call[None]:
 
 def add_documents(
     documents: Iterable[NewDocument], collection: str = "default", *, similar_from: float | None = None
-) -> Call[answers.Stored]:
+) -> Call[Stored]:
     """Store a few documents together, all or none; an id that exists is replaced.
 
     For many documents, see `upload`.
@@ -85,7 +87,7 @@ def add_documents(
     if similar_from is not None:
         body["if_similar"] = {"min_score": similar_from}
     request = wire.request("POST", wire.documents_path(collection), body)
-    return Call(request, answers.Stored.model_validate_json, repeatable=False)
+    return Call(request, Stored.model_validate_json, repeatable=False)
 
 
 def documents(  # noqa: PLR0913 - one parameter a field of the request
@@ -98,7 +100,7 @@ def documents(  # noqa: PLR0913 - one parameter a field of the request
     descending: bool = False,
     offset: int | None = None,
     min_version: str | None = None,
-) -> Call[answers.DocumentPage]:
+) -> Call[DocumentPage]:
     """List a page of documents.
 
     Args:
@@ -119,17 +121,17 @@ def documents(  # noqa: PLR0913 - one parameter a field of the request
     """
     order = None if sort is None else {"field": sort, "descending": descending}
     body = wire.fields(limit=limit, cursor=cursor, filter=filter, sort=order, offset=offset, min_version=min_version)
-    return wire.post(f"{wire.collection_path(collection)}/list", body, answers.DocumentPage)
+    return wire.post(f"{wire.collection_path(collection)}/list", body, DocumentPage)
 
 
-def document(id: str, collection: str = "default") -> Call[answers.ReadDocument]:  # noqa: A002 - the name of the field
+def document(id: str, collection: str = "default") -> Call[ReadDocument]:  # noqa: A002 - the name of the field
     """Show a document. Raises NotFound.
 
     Example:
         >>> client.document("shipping-001").metadata["category"]
         'shipping'
     """
-    return wire.get(wire.document_path(collection, id), answers.ReadDocument.model_validate_json)
+    return wire.get(wire.document_path(collection, id), ReadDocument.model_validate_json)
 
 
 def delete_document(
@@ -137,7 +139,7 @@ def delete_document(
     collection: str = "default",
     *,
     if_version: str | None = None,
-) -> Call[answers.Deleted]:
+) -> Call[Deleted]:
     """Delete a document. Raises NotFound.
 
     Args:
@@ -147,7 +149,7 @@ def delete_document(
     """
     query = f"?{urlencode({'if_version': if_version})}" if if_version else ""
     request = wire.request("DELETE", wire.document_path(collection, id) + query)
-    return Call(request, answers.Deleted.model_validate_json, repeatable=False)
+    return Call(request, Deleted.model_validate_json, repeatable=False)
 
 
 def delete_documents(
@@ -156,7 +158,7 @@ def delete_documents(
     *,
     filter: Mapping[str, Any] | None = None,  # noqa: A002 - the name of the field
     min_version: str | None = None,
-) -> Call[answers.Deleted]:
+) -> Call[Deleted]:
     """Delete documents by their ids, or those that match a filter.
 
     Args:
@@ -171,10 +173,10 @@ def delete_documents(
     """
     body = wire.fields(ids=None if ids is None else list(ids), filter=filter, min_version=min_version)
     request = wire.request("POST", f"{wire.collection_path(collection)}/delete", body)
-    return Call(request, answers.Deleted.model_validate_json, repeatable=False)
+    return Call(request, Deleted.model_validate_json, repeatable=False)
 
 
-def change_metadata(changes: Iterable[Mapping[str, Any]], collection: str = "default") -> Call[answers.Changed]:
+def change_metadata(changes: Iterable[Mapping[str, Any]], collection: str = "default") -> Call[Changed]:
     """Set and remove metadata of documents, all or none, without their texts.
 
     Args:
@@ -189,7 +191,7 @@ def change_metadata(changes: Iterable[Mapping[str, Any]], collection: str = "def
         {'state': 'closed'}
     """
     request = wire.request("PATCH", wire.documents_path(collection), {"documents": [dict(each) for each in changes]})
-    return Call(request, answers.Changed.model_validate_json, repeatable=False)
+    return Call(request, Changed.model_validate_json, repeatable=False)
 
 
 def count(
@@ -198,7 +200,7 @@ def count(
     filter: Mapping[str, Any] | None = None,  # noqa: A002 - the name of the field
     facets: Mapping[str, int] | None = None,
     min_version: str | None = None,
-) -> Call[answers.Counted]:
+) -> Call[Counted]:
     """Count the documents that match a filter, and the most frequent values of metadata fields.
 
     Args:
@@ -213,4 +215,4 @@ def count(
         True
     """
     body = wire.fields(filter=filter, facets=wire.facets(facets), min_version=min_version)
-    return wire.post(f"{wire.collection_path(collection)}/count", body, answers.Counted)
+    return wire.post(f"{wire.collection_path(collection)}/count", body, Counted)

@@ -10,10 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
 
-from semblance_client import answers
 from semblance_client.calls import wire
-from semblance_client.explanation import PairExplanation, ScoreDifference
 from semblance_client.steps import Call
+from semblance_client.vocabulary.difference import ScoreDifference
+from semblance_client.vocabulary.explanation import PairExplanation
+from semblance_client.vocabulary.models import Measure, Model, ModelCards, ModelList
+from semblance_client.vocabulary.other_apis import Embeddings, Ranking
+from semblance_client.vocabulary.search import SearchResults
+from semblance_client.vocabulary.similarity import Similarities, SimilarityMatrix
 
 Truncate: TypeAlias = Literal["START", "END", "NONE"]
 
@@ -38,7 +42,7 @@ def similarity(
     model: str | None = None,
     explain: bool = False,
     truncate: Truncate | None = None,
-) -> Call[answers.Similarities]:
+) -> Call[Similarities]:
     """Score pairs of texts.
 
     Args:
@@ -55,7 +59,7 @@ def similarity(
     """
     body = wire.fields(measure=measure, model=model, explain=explain or None, truncate=truncate)
     body["pairs"] = [{"a": a, "b": b} for a, b in pairs]
-    return wire.post("/similarity", body, answers.Similarities)
+    return wire.post("/similarity", body, Similarities)
 
 
 def similarity_matrix(
@@ -65,7 +69,7 @@ def similarity_matrix(
     measure: str | None = None,
     model: str | None = None,
     truncate: Truncate | None = None,
-) -> Call[answers.SimilarityMatrix]:
+) -> Call[SimilarityMatrix]:
     """Score each left with each right text; the arguments are those of `similarity`.
 
     Example:
@@ -74,7 +78,7 @@ def similarity_matrix(
         [[0.72, 0.27]]
     """
     body = wire.fields(left=list(left), right=list(right), measure=measure, model=model, truncate=truncate)
-    return wire.post("/similarity", body, answers.SimilarityMatrix)
+    return wire.post("/similarity", body, SimilarityMatrix)
 
 
 def search(  # noqa: PLR0913 - one parameter a field of the request
@@ -98,7 +102,7 @@ def search(  # noqa: PLR0913 - one parameter a field of the request
     group_by: str | None = None,
     group_size: int | None = None,
     diversity: float | None = None,
-) -> Call[answers.SearchResults]:
+) -> Call[SearchResults]:
     """Find the documents of a collection that are most similar to one or more queries.
 
     Args:
@@ -151,7 +155,7 @@ def search(  # noqa: PLR0913 - one parameter a field of the request
     )
     if query is not None:
         body |= {"query": query} if isinstance(query, str) else {"queries": list(query)}
-    return wire.post("/search", body, answers.SearchResults)
+    return wire.post("/search", body, SearchResults)
 
 
 def explain(  # noqa: PLR0913 - one parameter a field of the request
@@ -240,7 +244,7 @@ def embed(
     dimensions: int | None = None,
     input_type: str | None = None,
     truncate: Truncate | None = None,
-) -> Call[answers.Embeddings]:
+) -> Call[Embeddings]:
     """Embed texts as vectors of unit length.
 
     Args:
@@ -257,7 +261,7 @@ def embed(
     """
     body = wire.fields(model=model, dimensions=dimensions, input_type=input_type, truncate=truncate)
     body["input"] = [texts] if isinstance(texts, str) else list(texts)
-    return wire.post("/v1/embeddings", body, answers.Embeddings)
+    return wire.post("/v1/embeddings", body, Embeddings)
 
 
 def rerank(  # noqa: PLR0913 - one parameter a field of the request
@@ -270,7 +274,7 @@ def rerank(  # noqa: PLR0913 - one parameter a field of the request
     min_probability: float | None = None,
     relevant_spans: Spans | None = None,
     explain: bool = False,
-) -> Call[answers.Ranking]:
+) -> Call[Ranking]:
     """Rank documents by their relevance to a query, best first.
 
     Args:
@@ -301,17 +305,17 @@ def rerank(  # noqa: PLR0913 - one parameter a field of the request
         body["relevant_spans"] = {"mode": "enabled", **wire.fields(**asdict(relevant_spans))}
     if explain:
         body["explain"] = True
-    return wire.post("/v2/rerank", body, answers.Ranking)
+    return wire.post("/v2/rerank", body, Ranking)
 
 
-def models() -> Call[list[answers.Model]]:
+def models() -> Call[list[Model]]:
     """List the served models.
 
     Example:
         >>> [model.name for model in client.models() if model.default]
         ['minilm-words']
     """
-    return wire.get("/models", lambda body: answers.ModelList.model_validate_json(body).models)
+    return wire.get("/models", lambda body: ModelList.model_validate_json(body).models)
 
 
 def model_names() -> Call[list[str]]:
@@ -321,14 +325,14 @@ def model_names() -> Call[list[str]]:
         >>> client.model_names()
         ['minilm-words', 'minilm-clrcmd', 'minilm']
     """
-    return wire.get("/v1/models", lambda body: [each.id for each in answers.ModelNames.model_validate_json(body).data])
+    return wire.get("/v1/models", lambda body: [each.id for each in ModelCards.model_validate_json(body).data])
 
 
-def measures() -> Call[list[answers.Measure]]:
+def measures() -> Call[list[Measure]]:
     """List the measures that calls may name.
 
     Example:
         >>> [measure.bounds for measure in client.measures() if measure.name == "rcmd_words"]
         [(-1.0, 1.0)]
     """
-    return wire.get("/models", lambda body: answers.ModelList.model_validate_json(body).measures)
+    return wire.get("/models", lambda body: ModelList.model_validate_json(body).measures)

@@ -7,19 +7,19 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, TypeVar
 from urllib.parse import quote
 
-from semblance_client import answers
-from semblance_client.answer import Answer
 from semblance_client.steps import Call, Request
+from semblance_client.vocabulary.documents import Document
+from semblance_client.vocabulary.responses import ResponseBody
 
 T = TypeVar("T")
-A = TypeVar("A", bound=Answer)
-NewDocument: TypeAlias = answers.Document | Mapping[str, Any]
+A = TypeVar("A", bound=ResponseBody)
+NewDocument: TypeAlias = Document | Mapping[str, Any]
 
 
 def as_json(document: NewDocument) -> Mapping[str, Any]:
     """A document as JSON has it.
 
-    >>> as_json(answers.StoredDocument(id="1", text="A text.", truncated=False))
+    >>> as_json(StoredDocument(id="1", text="A text.", truncated=False))
     {'id': '1', 'text': 'A text.', 'metadata': {}}
     """
     return document if isinstance(document, Mapping) else document.model_dump(include={"id", "text", "metadata"})

@@ -48,7 +48,7 @@ def print_reliability(options: EvaluationOptions) -> None:
     maps = {}
     for measure, sets in scores.items():
         own = calibrations.get((about["space"], measure))
-        stored = {} if own is None else {f"{own.data} (stored)": own.probability}
+        stored = {} if own is None else {f"{own.summary.data} (stored)": own.probability}
         maps[measure] = list(reliability_of_maps(sets, options.resampling, stored))
     _print(thresholds, maps)
     if options.json:

@@ -11,6 +11,7 @@ from typing import get_args
 import numpy as np
 from semblance_client import Client, Explanation, StoredBatch
 from semblance_client import SemblanceError as ServiceError
+from semblance_client.vocabulary.search import Mode
 
 from semblance.models.catalogue import explains, similarity
 from semblance.models.embeddings import Doubles
@@ -18,7 +19,6 @@ from semblance.models.errors import UnknownName
 from semblance.models.explanation import Link, LinkList
 from semblance.models.protocols import Track
 from semblance.models.text import Granularity, Unit
-from semblance.service.usecases.search.ordering import Mode
 from semblance_lab.evaluation.scorer import ALL_LINKS, CANDIDATES
 from semblance_lab.evaluation.tasks import Retrieval
 

@@ -8,13 +8,27 @@ from typing import Annotated, Literal, TypeAlias
 import orjson
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
+from semblance_client.vocabulary.fields import (
+    TEXT_PATTERN,
+    Bounded,
+    ModelName,
+    RequestBody,
+    String,
+    Text,
+    documented,
+    keywords,
+)
+from semblance_client.vocabulary.responses import MAX_WARNINGS, TokenUsage, Warnings
 
 from semblance.models.embeddings import Floats
 from semblance.models.text import Role, Truncate
-from semblance.service.api.schemas.fields import TEXT_PATTERN, Bounded, ModelName, StrictBody, String, Text, keywords
-from semblance.service.api.schemas.warnings import Warnings, warnings_out
 from semblance.service.usecases.embed import TextVectors
 
+ModelChoiceName = Annotated[
+    String,
+    Field(description="A name that GET /v1/models lists, or `model@measure`; null is the default model."),
+    documented(known_pattern="model_choice", examples=["minilm-words", "minilm@cosine"]),
+]
 EncodingFormat: TypeAlias = Literal["float", "base64"]
 
 DOCUMENT_TYPES = ("document", "passage", "search_document", "retrieval.passage")  # Voyage, NVIDIA, Cohere, Jina
@@ -58,7 +72,7 @@ Input = Annotated[
 ]
 
 
-class EmbeddingsRequest(StrictBody):
+class EmbeddingsRequest(RequestBody):
     """A text, or a list of texts. Fields that are not listed here, such as `user`, are ignored."""
 
     model_config = ConfigDict(
@@ -104,13 +118,6 @@ class EmbeddingOut(BaseModel):
     embedding: list[float] | str
 
 
-class TokenUsage(BaseModel):
-    """Cost of a request."""
-
-    prompt_tokens: int = Field(description="Tokens of all its texts, special tokens included.")
-    total_tokens: int = Field(description="The same: nothing is generated.")
-
-
 class EmbeddingsResponse(BaseModel):
     """Vectors in the order of the texts."""
 
@@ -135,7 +142,7 @@ def embeddings_json(result: TextVectors, format_: EncodingFormat) -> bytes:
         "usage": {"prompt_tokens": result.tokens, "total_tokens": result.tokens},
         "space": result.encoder.space,
         "truncated": result.truncated,
-        "warnings": [each.model_dump() for each in warnings_out(result.warnings)],
+        "warnings": [warning.model_dump() for warning in result.warnings[:MAX_WARNINGS]],
     }
     return orjson.dumps(answer)
 

@@ -16,17 +16,13 @@ from pydantic import (
     model_validator,
 )
 from pydantic_core import PydanticCustomError
-
-from semblance.models.measures.relevant_spans import SpanOptions
-from semblance.models.text import Truncate
-from semblance.service.api.schemas.calibration import MinProbability
-from semblance.service.api.schemas.fields import (
+from semblance_client.vocabulary.fields import (
     TEXT_PATTERN,
     AtMostTexts,
     Bounded,
     Measure,
-    ModelChoiceName,
-    StrictBody,
+    MinProbability,
+    RequestBody,
     String,
     Text,
     alternative,
@@ -34,6 +30,10 @@ from semblance.service.api.schemas.fields import (
     one_of,
     require_one_of,
 )
+
+from semblance.models.measures.relevant_spans import SpanOptions
+from semblance.models.text import Truncate
+from semblance.service.api.schemas.other_apis.embeddings import ModelChoiceName
 from semblance.service.api.schemas.other_apis.tei import Direction
 from semblance.service.errors import InvalidRequest, Problem
 from semblance.service.usecases.embed import InputText
@@ -88,7 +88,7 @@ class SpansIn(BaseModel):
     max_spans: int | None = Field(None, ge=1, description="Most spans of a document; all if null.")
 
 
-class RerankRequest(StrictBody):
+class RerankRequest(RequestBody):
     """A query and documents. Fields that are not listed here are ignored."""
 
     model_config = ConfigDict(

@@ -6,22 +6,21 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
-
-from semblance.service.api.schemas.fields import (
+from semblance_client.vocabulary.fields import (
     TEXT_PATTERN,
     AtMostTexts,
     Bounded,
     Measure,
-    ModelChoiceName,
     ModelName,
-    Space,
-    StrictBody,
+    RequestBody,
     Text,
     keywords,
     one_of,
     require_one_of,
 )
-from semblance.service.api.schemas.other_apis.embeddings import EncodingFormat, Input, TokenUsage
+from semblance_client.vocabulary.responses import Space, TokenUsage
+
+from semblance.service.api.schemas.other_apis.embeddings import EncodingFormat, Input, ModelChoiceName
 from semblance.service.usecases.collections import DEFAULT_MEASURE
 from semblance.service.usecases.embed import InputText
 
@@ -60,7 +59,7 @@ def _form(left: str, right: str) -> dict[str, Any]:
     }
 
 
-class ScoreRequest(StrictBody):
+class ScoreRequest(RequestBody):
     """Two sides of the same length, or one text and several. Other fields are ignored."""
 
     model_config = ConfigDict(
@@ -129,7 +128,7 @@ class ScoreResponse(BaseModel):
     usage: TokenUsage
 
 
-class PoolingRequest(StrictBody):
+class PoolingRequest(RequestBody):
     """A text, or a list of texts. Other fields are ignored."""
 
     model_config = ConfigDict(

@@ -4,12 +4,33 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, TypeAdapter, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    TypeAdapter,
+    WithJsonSchema,
+)
+from pydantic_core import PydanticCustomError
+from semblance_client.vocabulary.fields import (
+    MAX_ENTRIES,
+    AtMostTexts,
+    Bounded,
+    ModelName,
+    RequestBody,
+    String,
+    Text,
+    alternative,
+    keywords,
+    one_of,
+    require_one_of,
+)
+from semblance_client.vocabulary.similarity import EXAMPLES, FORMS, SimilarityRequest
 
 from semblance.models.text import Role, Truncate
-from semblance.service.api.schemas.fields import AtMostTexts, Bounded, ModelName, StrictBody, String, Text, keywords
 from semblance.service.api.schemas.other_apis.embeddings import Input, role_of
-from semblance.service.settings import MAX_ENTRIES
 
 Direction = Annotated[
     Literal["left", "right"],
@@ -18,7 +39,7 @@ Direction = Annotated[
 ]
 
 
-class TruncationFields(StrictBody):
+class TruncationFields(RequestBody):
     """What TEI's requests say of long texts. Fields that are not listed are ignored."""
 
     model_config = ConfigDict(extra="ignore")
@@ -57,13 +78,46 @@ class TeiEmbedRequest(TeiTexts):
     dimensions: int | None = Field(None, ge=1, description="Keep only the first ones.")
 
 
-class TeiSource(StrictBody):
+class TeiSource(RequestBody):
     """A text, and texts to compare it with."""
 
     model_config = ConfigDict(extra="ignore")
 
     source_sentence: Text
     sentences: Annotated[list[Text], Bounded, AtMostTexts] = Field(min_length=1)
+
+
+class SimilarityOrTeiRequest(SimilarityRequest):
+    """Either `pairs`, or `left` and `right` for a matrix; `inputs` is TEI's form."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                *EXAMPLES,
+                {"inputs": {"source_sentence": "A man is playing a guitar.", "sentences": ["It rains."]}},
+            ],
+            "allOf": one_of(
+                alternative({"pairs": "array"}, "left", "right", "inputs"),
+                alternative({"left": "array", "right": "array"}, "pairs", "inputs", explain=False),
+                alternative({"inputs": "object"}, "pairs", "left", "right", explain=False),
+            ),
+        },
+    )
+
+    inputs: TeiSource | None = None
+    """TEI's form, answered by a list of scores."""
+    parameters: TruncationFields | None = None
+    """Of TEI's form."""
+
+    _known_form = require_one_of("pairs", "left", "right", "inputs", otherwise=FORMS)
+
+    def _require_one_form(self) -> None:
+        if self.inputs is None:
+            super()._require_one_form()
+        elif self.pairs is not None or self.left is not None or self.right is not None:
+            raise PydanticCustomError("invalid_request", FORMS)
+        elif self.explain:
+            raise PydanticCustomError("invalid_request", "explain needs pairs")
 
 
 _TEXTS: TypeAdapter[list[str]] = TypeAdapter(Input, config=ConfigDict(strict=True))
@@ -80,7 +134,7 @@ class TeiRootRequest(TeiEmbedRequest):
     parameters: TruncationFields | None = None
 
 
-class TeiTokenizeRequest(StrictBody):
+class TeiTokenizeRequest(RequestBody):
     """A text, or a list of texts, to tokenize."""
 
     model_config = ConfigDict(extra="ignore", json_schema_extra={"examples": [{"inputs": "A kitten naps."}]})
@@ -114,7 +168,7 @@ def _lists(value: object) -> object:
     return [value] if isinstance(value, list) and value and all(isinstance(each, int) for each in value) else value
 
 
-class TeiDecodeRequest(StrictBody):
+class TeiDecodeRequest(RequestBody):
     """Token ids, or a list of lists of them."""
 
     model_config = ConfigDict(extra="ignore", json_schema_extra={"examples": [{"ids": [101, 1037, 4937, 102]}]})
@@ -159,7 +213,7 @@ class TeiInfo(BaseModel):
     version: str
 
 
-class OllamaEmbedRequest(StrictBody):
+class OllamaEmbedRequest(RequestBody):
     """Texts to embed, as Ollama's API has them. Fields that are not listed are ignored."""
 
     model_config = ConfigDict(

@@ -1,110 +1,39 @@
-"""Field types and base class of request bodies; bad values are refused here."""
+"""Field types and base class of request bodies; bad values are rejected here."""
 
 from __future__ import annotations
 
+import json
 import math
 import unicodedata
 from collections.abc import Mapping
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
-from fastapi import Path
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    JsonValue,
-    PlainValidator,
-    WithJsonSchema,
-    model_validator,
-)
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
 from pydantic_core import PydanticCustomError
 
-from semblance.service import names
-from semblance.service.filters import MAX_CONDITIONS, Filter, parse_filter
-from semblance.service.ports.documents import Version
-from semblance.service.settings import MAX_ENTRIES
-from semblance.service.usecases.documents.metadata import MAX_METADATA_CHARS, is_too_large
-
+MAX_ENTRIES = 10_000  # of a list in a request, whatever the settings
 MAX_FIELDS = 100  # of an object in a request, metadata excepted
 MAX_METADATA_DEPTH = 8
-# what JSON schema can say of strings; more is refused, such as a text of zero-width characters only
+MAX_METADATA_CHARS = 65_536  # of one document, as JSON
+MAX_CONDITIONS = 256  # of a filter
+NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,63}$"  # of collections, served models and API keys
+# what JSON schema can say of strings; more is rejected, such as a text of zero-width characters only
 TEXT_PATTERN = r"^[^\x00]*[^\s\x00][^\x00]*$"
 ID_PATTERN = r"^[^\x00-\x1f\x7f-\x9f]+$"
 CURSOR_PATTERN = r"^([A-Za-z0-9_-]{4})*([A-Za-z0-9_-]{2}==|[A-Za-z0-9_-]{3}=)?$"
+VERSION_PATTERN = "^[^:]+:[0-9]{1,18}(:[^:]+)?$"
+
+Truncate: TypeAlias = Literal["START", "END", "NONE"]
+Scalar: TypeAlias = str | int | float | bool | None
 
 
-def _well_formed(text: str) -> str:
-    """Refuse lone surrogates, which are no characters, and NUL, which databases refuse."""
-    if "\x00" in text:
-        raise PydanticCustomError("ill_formed_text", "it contains a NUL character")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise PydanticCustomError("ill_formed_text", "it contains a lone surrogate, which is no character") from None
-    return text
-
-
-def _printable(text: str) -> str:
-    if any(unicodedata.category(character) == "Cc" for character in text) or {".", ".."} & set(text.split("/")):
-        raise PydanticCustomError("bad_id", "an id has no control characters, and no '.' or '..' between slashes")
-    return text
-
-
-def _storable(metadata: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    _require_storable(metadata, depth=1)
-    if is_too_large(metadata):
-        raise PydanticCustomError("metadata_too_large", f"as JSON it has more than {MAX_METADATA_CHARS:,} characters")
-    return metadata
-
-
-def _require_storable(value: JsonValue, depth: int) -> None:
-    if depth > MAX_METADATA_DEPTH:
-        raise PydanticCustomError("metadata_too_deep", f"it is nested more than {MAX_METADATA_DEPTH} deep")
-    match value:
-        case str():
-            _well_formed(value)
-        case float() if not math.isfinite(value):
-            raise PydanticCustomError("not_finite", "NaN and infinity cannot be stored or compared")
-        case list():
-            for entry in value:
-                _require_storable(entry, depth + 1)
-        case dict():
-            for key, entry in value.items():
-                _well_formed(key)
-                _require_storable(entry, depth + 1)
-
-
-def _filter(value: object) -> Filter:
-    try:
-        return parse_filter(value)
-    except ValueError as error:
-        raise PydanticCustomError("bad_filter", "{reason}", {"reason": str(error)}) from error
-
-
-def _version(value: object) -> Version:
-    try:
-        return Version.parse(value if isinstance(value, str) else "")
-    except ValueError as error:
-        raise PydanticCustomError("bad_version", "{reason}", {"reason": str(error)}) from error
-
-
-def _bounded(value: object) -> object:
-    """Refuse an overlong list before its entries are validated: each could be an error message."""
-    if isinstance(value, list) and len(value) > MAX_ENTRIES:
-        raise PydanticCustomError("out_of_range", "it has more than {most} entries", {"most": MAX_ENTRIES})
-    return value
-
-
-Space: TypeAlias = Annotated[
-    str,
-    Field(description="Digest of all that decides what a vector means; vectors and scores are comparable within one."),
-]
+def metadata_too_large(metadata: Mapping[str, Any]) -> bool:
+    """Whether metadata exceed what one document may have."""
+    return len(json.dumps(dict(metadata))) > MAX_METADATA_CHARS
 
 
 def keywords(**values: Any) -> dict[str, Any]:
-    """Keywords of JSON schema; those with `known_` name a value that openapi.py fills in.
+    """Keywords of JSON schema; those with `known_` name a value that the service fills in.
 
     `known_maximum="max_k"` becomes `maximum` with the value of `max_k`.
 
@@ -115,7 +44,7 @@ def keywords(**values: Any) -> dict[str, Any]:
 
 
 def documented(**values: Any) -> Any:
-    """Keywords for the OpenAPI document only: validators are more exact, with their own codes."""
+    """Keywords for the OpenAPI document only; the service checks more exactly."""
     return Field(json_schema_extra=keywords(**values))
 
 
@@ -140,6 +69,54 @@ def alternative(types: Mapping[str, str], *absent: str, **constants: object) -> 
 
 
 _ANY_LIST = {"type": "array", "items": {}}  # code generators require `items`
+
+
+def _well_formed(text: str) -> str:
+    """Reject lone surrogates, which are no characters, and NUL, which databases reject."""
+    if "\x00" in text:
+        raise PydanticCustomError("ill_formed_text", "it contains a NUL character")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise PydanticCustomError("ill_formed_text", "it contains a lone surrogate, which is no character") from None
+    return text
+
+
+def _printable(text: str) -> str:
+    if any(unicodedata.category(character) == "Cc" for character in text) or {".", ".."} & set(text.split("/")):
+        raise PydanticCustomError("bad_id", "an id has no control characters, and no '.' or '..' between slashes")
+    return text
+
+
+def _storable(metadata: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    _require_storable(metadata, depth=1)
+    if metadata_too_large(metadata):
+        raise PydanticCustomError("metadata_too_large", f"as JSON it has more than {MAX_METADATA_CHARS:,} characters")
+    return metadata
+
+
+def _require_storable(value: JsonValue, depth: int) -> None:
+    if depth > MAX_METADATA_DEPTH:
+        raise PydanticCustomError("metadata_too_deep", f"it is nested more than {MAX_METADATA_DEPTH} deep")
+    match value:
+        case str():
+            _well_formed(value)
+        case float() if not math.isfinite(value):
+            raise PydanticCustomError("not_finite", "NaN and infinity cannot be stored or compared")
+        case list():
+            for entry in value:
+                _require_storable(entry, depth + 1)
+        case dict():
+            for key, entry in value.items():
+                _well_formed(key)
+                _require_storable(entry, depth + 1)
+
+
+def _bounded(value: object) -> object:
+    """Reject an overlong list before its entries are validated: each could be an error message."""
+    if isinstance(value, list) and len(value) > MAX_ENTRIES:
+        raise PydanticCustomError("out_of_range", "it has more than {most} entries", {"most": MAX_ENTRIES})
+    return value
 
 
 def _bounds(type_: str) -> dict[str, Any]:
@@ -167,7 +144,6 @@ _CONDITIONS = [
 ]
 # the entries of `and`, `or` and `not` are filters again, which is left out: tools take minutes over a recursive schema
 _PARTS = {"type": "array", "items": {"type": "object", "minProperties": 1}, "minItems": 1}
-# the grammar of filters, for documentation; service/filters.py decides
 _FILTER_SCHEMA: dict[str, Any] = {
     "type": "object",
     "minProperties": 1,
@@ -178,24 +154,14 @@ _FILTER_SCHEMA: dict[str, Any] = {
 String = Annotated[str, AfterValidator(_well_formed)]
 Text = Annotated[String, documented(minLength=1, pattern=TEXT_PATTERN, known_maxLength="max_text_chars")]
 ModelName = Annotated[String, documented(known_enum="models")]
-ModelChoiceName = Annotated[
-    String,
-    Field(description="A name that GET /v1/models lists, or `model@measure`; null is the default model."),
-    documented(known_pattern="model_choice", examples=["minilm-words", "minilm@cosine"]),
-]
 Measure = Annotated[
     String,
     Field(description="One of the measures that GET /models lists.", examples=["rcmd"]),
     documented(known_enum="measures"),
 ]
 # names of existing things: a malformed name is as unknown as any other
-_OF_COLLECTION = documented(pattern=names.PATTERN, examples=["default"])
-_OF_DOCUMENT = documented(minLength=1, maxLength=256, pattern=ID_PATTERN, examples=["shipping-001"])
-NamedCollection = Annotated[String, _OF_COLLECTION]
-NamedDocument = Annotated[String, _OF_DOCUMENT]
-CollectionInPath = Annotated[str, _OF_COLLECTION, Path()]
-ModelInPath = Annotated[str, documented(pattern="^.+$", examples=["minilm-words"]), Path()]
-DocumentInPath = Annotated[str, _OF_DOCUMENT, Path()]
+NamedCollection = Annotated[String, documented(pattern=NAME_PATTERN, examples=["default"])]
+NamedDocument = Annotated[String, documented(minLength=1, maxLength=256, pattern=ID_PATTERN, examples=["shipping-001"])]
 DocumentId = Annotated[
     str,
     Field(min_length=1, max_length=256),
@@ -203,33 +169,40 @@ DocumentId = Annotated[
     AfterValidator(_well_formed),
     AfterValidator(_printable),
 ]
-CollectionName = Annotated[
-    str, Field(pattern=names.PATTERN, description="Lower-case letters, digits, '.', '_' and '-'.")
-]
+FieldName = Annotated[String, Field(min_length=1, max_length=256)]
 MetadataObject = Annotated[dict[str, JsonValue], AfterValidator(_storable)]
-# Any, because pydantic would list the classes of a filter among the public schemas
-FilterObject = Annotated[
+MinProbability: TypeAlias = Annotated[
+    float | None,
+    Field(ge=0, le=1, allow_inf_nan=False, description="Least probability; needs a calibration of the measure."),
+]
+# the service parses filters and versions: any value gets here
+FilterObject: TypeAlias = Annotated[
     Any,
-    PlainValidator(_filter),
-    WithJsonSchema(_FILTER_SCHEMA),
-    Field(description="Conditions on metadata: see docs/search.md.", examples=[{"category": "shipping"}]),
+    Field(
+        description="Conditions on metadata: see docs/search.md.",
+        examples=[{"category": "shipping"}],
+        json_schema_extra={"anyOf": [_FILTER_SCHEMA, {"type": "null"}]},
+    ),
 ]
-VersionText = Annotated[
-    Any, PlainValidator(_version), WithJsonSchema({"type": "string", "pattern": "^[^:]+:[0-9]{1,18}(:[^:]+)?$"})
+VersionText: TypeAlias = Annotated[
+    Any,
+    Field(json_schema_extra={"anyOf": [{"type": "string", "pattern": VERSION_PATTERN}, {"type": "null"}]}),
 ]
+Cursor = Annotated[str, documented(pattern=CURSOR_PATTERN)]
 Bounded = BeforeValidator(_bounded)
 AtMostTexts = documented(known_maxItems="max_texts")
+AtMostDocuments = documented(known_maxItems="max_documents")
 
 
-class StrictBody(BaseModel):
-    """A body that is read strictly: unknown fields are refused, and "3" is no number."""
+class RequestBody(BaseModel):
+    """A request body, read strictly: unknown fields are rejected, and "3" is not a number."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
 
     @model_validator(mode="before")
     @classmethod
     def _few_fields(cls, value: object) -> object:
-        """Refuse very many fields before they are validated: each could be an error message."""
+        """Reject very many fields before they are validated: each could be an error message."""
         if isinstance(value, Mapping) and len(value) > MAX_FIELDS:
             raise PydanticCustomError("unknown_field", "it has more than {most} fields", {"most": MAX_FIELDS})
         return value
@@ -248,9 +221,3 @@ def require_one_of(*names: str, otherwise: str) -> Any:
         return value
 
     return model_validator(mode="before")(check)
-
-
-class Usage(BaseModel):
-    """Cost of a request."""
-
-    tokens: int = Field(description="Tokens of all its texts, special tokens included.")

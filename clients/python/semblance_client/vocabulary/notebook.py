@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from semblance_client.explanation import Explanation, Part, Side
+from semblance_client.vocabulary.explanation import Explanation, Part, Side
 
 RAISES, LOWERS = "75,149,198", "210,96,77"  # blue raises the score, red lowers it, as in the service's pictures
 STRONGEST_TINT = 0.55  # opacity behind the word with the largest share: text stays legible on it

@@ -1,23 +1,19 @@
-"""Bodies of /models, /live and /ready."""
+"""/models, /v1/models, /live and /ready."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, Field
-
-from semblance.models.embeddings import Precision
-from semblance.service.api.schemas.calibration import CalibrationOut
-from semblance.service.api.schemas.fields import Space
+from semblance_client.vocabulary.responses import Calibration, ResponseBody, Space
 
 
-class CalibratedMeasure(CalibrationOut):
+class CalibratedMeasure(Calibration):
     """A measure whose scores come with probabilities."""
 
     measure: str
 
 
-class ModelOut(BaseModel):
+class Model(ResponseBody):
     """A served model. What is known only once it is loaded is null until its first use."""
 
     name: str
@@ -28,53 +24,53 @@ class ModelOut(BaseModel):
     dim: int | None
     max_tokens: int | None
     build: str | None
-    precision: Precision | None
+    precision: str | None
     calibrations: list[CalibratedMeasure]
 
 
-class MeasureOut(BaseModel):
+class Measure(ResponseBody):
     """A measure that requests may name."""
 
     name: str
     summary: str
     reference: str
-    bounds: tuple[float | None, float | None] = Field(
-        description="The smallest and the largest score; null where there is none, as for a negative distance."
-    )
+    bounds: tuple[float | None, float | None]
+    """The smallest and the largest score; null where there is none, as for a negative distance."""
     symmetric: bool
     explainable: bool
 
 
-class ModelList(BaseModel):
+class ModelList(ResponseBody):
     """The served models, and the measures that compare their vectors."""
 
-    models: list[ModelOut]
-    measures: list[MeasureOut]
+    models: list[Model]
+    measures: list[Measure]
 
 
-class ModelCard(BaseModel):
+class ModelCard(ResponseBody):
     """A model in the shape of OpenAI's API."""
 
     id: str
     object: Literal["model"] = "model"
-    created: int = Field(description="Unix time from which this process serves it.")
+    created: int
+    """Unix time from which this process serves it."""
     owned_by: Literal["semblance"] = "semblance"
 
 
-class ModelCards(BaseModel):
+class ModelCards(ResponseBody):
     """Models in the shape of OpenAI's API."""
 
     object: Literal["list"] = "list"
     data: list[ModelCard]
 
 
-class Live(BaseModel):
+class Live(ResponseBody):
     """The process runs."""
 
     status: Literal["live"] = "live"
 
 
-class Ready(BaseModel):
+class Ready(ResponseBody):
     """Whether requests should come here, and the result of each check."""
 
     status: Literal["ready", "degraded", "not_ready"]

@@ -1,0 +1,1 @@
+"""The requests and responses of the API, one class each: for use cases, routes and clients."""

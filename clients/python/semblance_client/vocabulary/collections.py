@@ -1,0 +1,156 @@
+"""/collections: settings and sizes of collections, and their re-embedding."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import ConfigDict, Field, GetPydanticSchema, ValidatorFunctionWrapHandler, WithJsonSchema
+from pydantic_core import PydanticCustomError, core_schema
+
+from semblance_client.vocabulary.fields import Measure, ModelName, RequestBody, String, documented, require_one_of
+from semblance_client.vocabulary.responses import ResponseBody, Space
+
+MIN_PASSAGE_TOKENS = 16  # special tokens and a prompt take some of them
+MAX_OVERLAP = 10  # sentences
+
+TokenStorage: TypeAlias = Literal["int8", "none"]
+
+
+class PassageSizes(RequestBody):
+    """How documents are cut into passages."""
+
+    tokens: int = Field(ge=MIN_PASSAGE_TOKENS)
+    """Maximum of a passage, special tokens included."""
+    overlap: int = Field(1, ge=0, le=MAX_OVERLAP)
+    """Sentences with which a passage repeats the one before."""
+
+
+Passages: TypeAlias = PassageSizes | Literal["auto", "none"]
+
+
+def _passages(value: object, validate: ValidatorFunctionWrapHandler) -> Passages:
+    """Take a name or an object; the errors of a union would not name its fields."""
+    match value:
+        case "auto" | "none":
+            return value
+        case Mapping() | PassageSizes():
+            sizes: PassageSizes = validate(value)
+            return sizes
+        case _:
+            form = 'it must be "auto", "none", or an object such as {"tokens": 128}'
+            raise PydanticCustomError("invalid_value", "{form}", {"form": form})
+
+
+PassagesField = Annotated[
+    Passages,
+    GetPydanticSchema(
+        lambda _, handler: core_schema.no_info_wrap_validator_function(_passages, handler(PassageSizes)),
+    ),
+    WithJsonSchema({"anyOf": [{"type": "string", "enum": ["auto", "none"]}, PassageSizes.model_json_schema()]}),
+]
+
+
+class CollectionRequest(RequestBody):
+    """Settings of a new collection; they cannot be changed later."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"measure": "cosine", "tokens": "int8"}]})
+
+    model: ModelName | None = None
+    """A served model; null is the default one."""
+    measure: Measure = "cosine"
+    index: Annotated[String, documented(known_enum="indexes")] = Field("auto", examples=["auto", "faiss_flat"])
+    """An index engine, or auto: by the number of documents."""
+    tokens: TokenStorage = "none"
+    """Keep token vectors as int8, so that rcmd need not encode again."""
+    passages: PassagesField = Field("auto", examples=["auto", {"tokens": 128, "overlap": 1}])
+    """How documents are cut at the ends of sentences; auto fits the model (an existing collection keeps its own), none
+    truncates what the model does not read."""
+
+
+class ReembeddingRequest(RequestBody):
+    """The model under which a collection is to be re-embedded, or other passages, or both."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"model": "minilm", "passages": "auto"}]})
+
+    model: ModelName | None = None
+    """A served model; null is the present one."""
+    passages: PassagesField | None = None
+    """How documents are cut; null as now, or shorter for a model that reads less."""
+
+    _some_change = require_one_of("model", "passages", otherwise="name a model, or passages, or both")
+
+
+class PassageCut(ResponseBody):
+    """How documents are cut into passages."""
+
+    tokens: int
+    overlap: int
+
+
+class PassageCount(PassageCut):
+    """How documents are cut into passages, and how many there are."""
+
+    count: int
+    """Passages of all documents."""
+
+
+class ReembeddingState(ResponseBody):
+    """The model and passages under which a collection is being re-embedded."""
+
+    model: str
+    space: Space
+    passages: PassageCut | None
+    """Null where each document is one passage."""
+    documents_left: int
+    """Documents that it has not embedded yet."""
+
+
+class Collection(ResponseBody):
+    """A collection and its size."""
+
+    name: str
+    count: int
+    """Documents in it."""
+    truncated: int
+    """Documents among them whose text is longer than the model reads."""
+    version: str
+    """State of the collection; it changes with every write."""
+    model: str
+    space: Space
+    dim: int
+    precision: str | None
+    """Number type in which its model computed the vectors; null if an earlier release created it."""
+    measure: str
+    index: str
+    tokens: Annotated[str, documented(enum=["int8", "none"])]
+    passages: PassageCount | None
+    """Null where each document is one passage, truncated to fit."""
+    bytes_per_document: float
+    """Of vectors and token codes."""
+    token_error: float | None
+    """Largest error of a score from token codes; null without them."""
+    reembedding: ReembeddingState | None
+    """Null unless it is being re-embedded."""
+
+
+class CollectionList(ResponseBody):
+    """All collections, by name."""
+
+    collections: list[Collection]
+
+
+class ReembeddingStep(ResponseBody):
+    """Progress of a re-embedding after one step."""
+
+    embedded: int
+    """Documents that this step embedded; those changed meanwhile count as left."""
+    left: int
+    """Documents that the next model has not embedded yet; at 0 the switch is possible."""
+    version: str
+
+
+class SwitchedVersion(ResponseBody):
+    """The first version under the next model."""
+
+    version: str

@@ -1,0 +1,145 @@
+"""/explain/difference: why one document stands above another."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import ConfigDict, Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
+
+from semblance_client.vocabulary.explanation import SHOWN_LINKS, PassageSpan, Side, shortened
+from semblance_client.vocabulary.fields import (
+    Measure,
+    NamedDocument,
+    RequestBody,
+    String,
+    Text,
+    Truncate,
+    documented,
+)
+from semblance_client.vocabulary.responses import ResponseBody, Space, Warnings
+
+DifferenceMode: TypeAlias = Literal["vector", "hybrid"]
+
+
+class DifferenceRequest(RequestBody):
+    """A query, and the ids of two documents."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"query": "my parcel never came", "a": "shipping-001", "b": "shipping-002"},
+                {"query": "my parcel never came", "a": "shipping-001", "b": "shipping-002", "mode": "hybrid"},
+            ]
+        }
+    )
+
+    query: Text
+    a: NamedDocument
+    """A document."""
+    b: NamedDocument
+    """Another one."""
+    collection: String = Field("default", examples=["default"])
+    """The collection of both."""
+    measure: Measure | None = None
+    """Null is rcmd_words. Name the measure of a search to see the parts of its scores."""
+    mode: DifferenceMode = "vector"
+    """In mode hybrid, the bonus of terms is part of the difference."""
+    truncate: Truncate = "END"
+    format: Literal["json", "html"] | None = None
+    """Null chooses by the Accept header."""
+
+    @field_validator("b")
+    @classmethod
+    def _other(cls, b: str, known: ValidationInfo) -> str:
+        if b == known.data.get("a"):
+            raise PydanticCustomError("invalid_value", "it is the same document as a; name two different ones")
+        return b
+
+
+class ComparedDocument(Side):
+    """A document: the text of its best passage, all of a document that is not cut."""
+
+    id: str
+    passage: PassageSpan | None
+    """Place of that passage in a document that is cut; else null."""
+    score: float
+    """By the measure."""
+    bonus: float
+    """What terms add to it; 0 in mode vector."""
+    combined: float
+    """Score and bonus, which order the hits of a search."""
+
+
+class Partner(ResponseBody):
+    """A word of a document that a word of the query is linked to, or an occurrence of a term."""
+
+    text: str
+    start: int
+    """Place in the `text` of the document."""
+    end: int
+    similarity: float | None
+    """Null for terms."""
+    contribution: float | None
+    """Null for terms."""
+
+
+class Share(ResponseBody):
+    """What a part of the query adds to the score of a document."""
+
+    contribution: float
+    partners: list[Partner]
+    """Up to three words that a word is linked to, the strongest first; all places of a term."""
+
+
+class DifferencePart(ResponseBody):
+    """A part of the query, and what it adds to the scores of both documents."""
+
+    kind: Annotated[str, documented(enum=["word", "special", "rest", "term"])]
+    """A word of the query; all special tokens; the rest of the scores, in links that a measure leaves out and in
+    rounding; or, in mode hybrid, a term of the query."""
+    text: str
+    """The word or term; the kind of all others."""
+    start: int | None
+    """Place of a word in the query; null for other kinds."""
+    end: int | None
+    a: Share
+    b: Share
+    difference: float
+    """The contribution to a less that to b."""
+
+
+class ScoreDifference(ResponseBody):
+    """Two scores and their difference, to which the differences of the parts sum.
+
+    Example:
+        >>> print(client.explain_difference("my parcel never came", "shipping-001", "shipping-002"))
+        0.2105 by rcmd_words: shipping-001 0.4714, shipping-002 0.2609
+          my      +0.0960
+          parcel  +0.0713
+          never   +0.0472
+          came    -0.0040
+    """
+
+    query: Side
+    a: ComparedDocument
+    b: ComparedDocument
+    difference: float
+    """How far a stands above b: `combined` of a less that of b."""
+    parts: list[DifferencePart]
+    """Largest absolute difference first."""
+    measure: str
+    mode: Annotated[str, documented(enum=["vector", "hybrid"])]
+    model: str
+    space: Space
+    version: str
+    """Of the collection, in which both documents were read."""
+    warnings: Warnings
+
+    def __str__(self) -> str:
+        documents = ", ".join(f"{document.id} {document.combined:.4f}" for document in (self.a, self.b))
+        lines = [f"{self.difference:.4f} by {self.measure}: {documents}"]
+        shown = [part for part in self.parts[:SHOWN_LINKS] if round(part.difference, 4)]
+        width = max((len(shortened(part.text)) for part in shown), default=0)
+        lines += [f"  {shortened(part.text):<{width}}  {part.difference:+.4f}" for part in shown]
+        return "\n".join(lines)

@@ -1,0 +1,90 @@
+"""/collections/{name}/duplicates: groups of near-duplicates."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import ConfigDict, Field
+
+from semblance_client.vocabulary.explanation import Explanation
+from semblance_client.vocabulary.fields import Cursor, FilterObject, Measure, RequestBody, VersionText
+from semblance_client.vocabulary.responses import ResponseBody, Space, Warnings
+
+
+class DuplicatesRequest(RequestBody):
+    """Which near-duplicates to find."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"min_score": 0.9, "explain": True}]})
+
+    min_score: float = Field(allow_inf_nan=False)
+    """Least score of two documents that say the same."""
+    measure: Measure | None = None
+    """Null is the collection's own."""
+    filter: FilterObject = None
+    explain: bool = False
+    cursor: Cursor | None = None
+    """From an earlier response: goes on after the documents that it has checked."""
+    limit: int | None = Field(None, ge=1)
+    """Most documents to check; null is 1,000, or all in NDJSON."""
+    min_version: VersionText = None
+
+
+class Duplicate(ResponseBody):
+    """A document of a group."""
+
+    id: str
+    text: str
+    """The document, or its passage that is most similar to one of `like`."""
+    like: str | None
+    """Id of the earlier document of the group that led to it; null for the first."""
+    score: float | None
+    """Of the two; null for the first."""
+    explanation: Explanation | None = None
+    """The words that make the score, if requested."""
+
+
+class DuplicateGroup(ResponseBody):
+    """Two or more documents that a chain of scores links."""
+
+    documents: list[Duplicate]
+
+
+class FoundDuplicates(ResponseBody):
+    """Groups that begin with one of the documents checked since the line or page before."""
+
+    groups: list[DuplicateGroup]
+    checked: int
+    """Number of documents."""
+    cursor: str | None
+    """Send it to go on from here; null if no documents are left."""
+
+
+class DuplicatesPage(FoundDuplicates):
+    """A page of groups, and what compared the documents."""
+
+    model: str
+    space: Space
+    measure: str
+    warnings: Warnings
+
+
+class DuplicatesDone(ResponseBody):
+    """Last line of a complete response."""
+
+    done: Literal[True] = True
+    groups: int
+    cursor: str | None
+    """Goes on after the documents checked; null if none are left."""
+    model: str
+    space: Space
+    measure: str
+    warnings: Warnings
+
+
+class DuplicatesBroken(ResponseBody):
+    """Last line of a response that failed: go on with the cursor of the line before."""
+
+    done: Literal[False] = False
+    error: str
+    """A code of the table of errors."""
+    detail: str

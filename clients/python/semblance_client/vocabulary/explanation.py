@@ -1,0 +1,215 @@
+"""/explain, and explanations in other responses: the words that make a score."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Literal, Self, TypeAlias
+
+from pydantic import ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from semblance_client.vocabulary.fields import (
+    Measure,
+    ModelName,
+    NamedDocument,
+    RequestBody,
+    String,
+    Text,
+    Truncate,
+    alternative,
+    documented,
+    one_of,
+    require_one_of,
+)
+from semblance_client.vocabulary.responses import Calibration, Probability, ResponseBody, Space, Warnings
+
+DEFAULT_LINKS = 200  # of a response
+SHOWN_LINKS = 12  # in text and notebooks; the others are one line
+WORD_CHARS = 24  # shown of a word in text
+_FORMS = 'give a and either b, such as {"a": "one text", "b": "another"}, or the id of a document'
+
+Granularity: TypeAlias = Literal["word", "token"]
+
+
+class ExplainRequest(RequestBody):
+    """Text `a`, and either text `b` or the `id` of a document."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"a": "A cat sits outside.", "b": "A kitten is in the garden."},
+                {"a": "my parcel never came", "id": "shipping-001", "measure": "rcmd", "max_links": 5},
+            ],
+            "allOf": one_of(alternative({"b": "string"}, "id"), alternative({"id": "string"}, "b", "model")),
+        },
+    )
+
+    a: Text
+    b: Text | None = None
+    id: NamedDocument | None = None
+    """A document to use as b."""
+    collection: String = Field("default", examples=["default"])
+    """The collection of that document."""
+    measure: Measure | None = None
+    """Null is rcmd_words. Name the measure of a search to see the parts of its scores."""
+    model: ModelName | None = None
+    format: Literal["json", "svg", "png", "html"] | None = None
+    """Null chooses by the Accept header."""
+    granularity: Granularity = "word"
+    max_links: int | None = Field(None, ge=0)
+    """Strongest links to keep: 200 if null; pictures and pages show all if null."""
+    truncate: Truncate = "END"
+
+    _known_form = require_one_of("b", "id", otherwise=_FORMS)
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        if (self.b is None) == (self.id is None):
+            raise PydanticCustomError("invalid_request", _FORMS)
+        if self.id is not None and self.model is not None:
+            raise PydanticCustomError(
+                "invalid_request", "a document is compared by the model of its collection; leave out model"
+            )
+        return self
+
+
+class Token(ResponseBody):
+    """A span of a text: a word, or a token."""
+
+    text: str
+    start: int
+    """First character, counted from 0 in Unicode code points."""
+    end: int
+    """One past its last character."""
+
+
+class Side(ResponseBody):
+    """One of the two texts, split into the units that links connect."""
+
+    text: str
+    truncated: bool
+    """Whether the model read only a part of it, which the tokens cover."""
+    read_start: int
+    """First character that the model read; 0 unless truncated at the start."""
+    read_end: int
+    """One past the last character that it read; the length unless truncated."""
+    tokens: list[Token]
+
+
+class Link(ResponseBody):
+    """A link from token `a` of the first text to token `b` of the second, by position."""
+
+    a: int
+    b: int
+    similarity: float
+    contribution: float
+    """Its share of the score."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A line of an explanation.
+
+    Attributes:
+        words: the two words of a link; a single label for a sum of what is not listed.
+        contribution: its share of the score.
+    """
+
+    words: tuple[str, ...]
+    contribution: float
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether it is the sum of several links, and not one link."""
+        return len(self.words) == 1
+
+
+class Explanation(ResponseBody):
+    """A score and its parts: the links' contributions, `special` and `omitted` sum to it.
+
+    In a notebook it is shown as marked texts with a table of links, as text by `print`.
+
+    Example:
+        >>> why = client.explain("my parcel never came", "the package is lost", max_links=2)
+        >>> print(why)
+        0.3621 by rcmd_words
+          parcel = package  +0.1355
+          came = package    +0.0456
+          links left out    +0.1811
+        >>> abs(round(sum(link.contribution for link in why.links) + why.rest - why.score, 6))
+        0.0
+    """
+
+    score: float
+    measure: str
+    granularity: Annotated[str, documented(enum=["word", "token"])]
+    """Whether links connect words or tokens."""
+    a: Side
+    """The first text; the query, in a search."""
+    b: Side
+    """The second text; the document, in a search."""
+    links: list[Link]
+    """Largest absolute contribution first."""
+    special: float
+    """Contribution of special and prompt tokens."""
+    omitted: float
+    """Contribution of the links that are left out."""
+
+    @property
+    def rest(self) -> float:
+        """The part of the score that is not in `links`: `special + omitted`."""
+        return self.special + self.omitted
+
+    def words(self, link: Link) -> tuple[str, str]:
+        """The two words of a link."""
+        return self.a.tokens[link.a].text, self.b.tokens[link.b].text
+
+    def parts(self, links: int = SHOWN_LINKS) -> Iterator[Part]:
+        """The strongest links, then the sums of all else; together the score."""
+        for link in self.links[:links]:
+            yield Part(self.words(link), link.contribution)
+        if further := self.links[links:]:
+            yield Part((f"{len(further):,} weaker links",), sum(link.contribution for link in further))
+        if self.omitted:
+            yield Part(("links left out",), self.omitted)
+        if self.special:
+            yield Part(("special tokens",), self.special)
+
+    def __str__(self) -> str:
+        rows = [(" = ".join(map(shortened, part.words)), part.contribution) for part in self.parts()]
+        width = max((len(label) for label, _ in rows), default=0)
+        lines = [f"  {label:<{width}}  {contribution:+.4f}" for label, contribution in rows]
+        return "\n".join([f"{self.score:.4f} by {self.measure}", *lines])
+
+    def _repr_html_(self) -> str:
+        from semblance_client.vocabulary.notebook import explanation_html  # noqa: PLC0415 - it imports this module
+
+        return explanation_html(self)
+
+
+class PassageSpan(ResponseBody):
+    """The place of a passage in its document, in code points."""
+
+    start: int
+    end: int
+
+
+class PairExplanation(Explanation):
+    """An explanation, and the model behind it."""
+
+    model: str
+    space: Space
+    probability: Probability = None
+    calibration: Calibration | None = None
+    """What the probabilities are fitted to; null if there are none."""
+    truncated: bool
+    """Whether either text is longer than the model reads."""
+    passage: PassageSpan | None = None
+    """Place of b in a document that is cut: its passage with the highest score; null otherwise."""
+    warnings: Warnings
+
+
+def shortened(word: str) -> str:
+    """A word as text shows it."""
+    return word if len(word) <= WORD_CHARS else f"{word[: WORD_CHARS - 1]}…"

@@ -1,0 +1,107 @@
+"""Responses in the shapes of Cohere's and OpenAI's APIs, which the client reads, too."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from semblance_client.vocabulary.explanation import Explanation
+from semblance_client.vocabulary.responses import Probability, ResponseBody, Scored, Space, TokenUsage, Warnings
+
+
+class Embedding(ResponseBody):
+    """The vector of one text, at unit length."""
+
+    index: int
+    embedding: list[float]
+
+
+class Embeddings(ResponseBody):
+    """Vectors in the order of the texts."""
+
+    data: list[Embedding]
+    model: str
+    space: Space
+    truncated: list[bool]
+    """Whether each text is longer than the model reads."""
+    warnings: Warnings
+    usage: TokenUsage
+
+    @property
+    def vectors(self) -> list[list[float]]:
+        """The vectors alone."""
+        return [item.embedding for item in self.data]
+
+
+class Span(ResponseBody):
+    """A part of a document."""
+
+    start: int
+    """First character, counted from 0 in Unicode code points."""
+    end: int
+    """One past its last character."""
+    score: float
+    """Its part of `raw_score`."""
+
+
+class RankedText(ResponseBody):
+    """The text of a ranked document."""
+
+    text: str
+
+
+class RankedDocument(ResponseBody):
+    """A document of a rerank, by its position in the request."""
+
+    index: int
+    relevance_score: float
+    """`raw_score` in [0, 1]: its probability by `calibration`, or mapped by the bounds of the measure."""
+    probability: Probability = None
+    raw_score: float | None = None
+    """The measure itself; absent for a document without text."""
+    document: RankedText | None = None
+    """Absent if `return_documents` is false."""
+    relevant_spans: list[Span] | None = None
+    """The parts that match the query, best first; absent if none was asked for or found."""
+    rest: float | None = None
+    """`raw_score` less the scores of all spans."""
+    explanation: Explanation | None = None
+
+
+class BilledUnits(ResponseBody):
+    """Cohere's unit of billing: one a request."""
+
+    search_units: int = 1
+
+
+class InputTokens(ResponseBody):
+    """Tokens of all texts, special tokens included."""
+
+    input_tokens: int
+
+
+class ApiVersion(ResponseBody):
+    """Version of Cohere's API."""
+
+    version: Literal["1", "2"]
+
+
+class RankingMeta(ResponseBody):
+    """Cost and warnings, as Cohere's API has them."""
+
+    api_version: ApiVersion
+    billed_units: BilledUnits
+    tokens: InputTokens
+    warnings: list[str] = Field(default_factory=list, exclude_if=lambda warnings: not warnings)
+    """Absent if there are none; the first 100."""
+
+
+class Ranking(Scored):
+    """Results, best first, for clients of Cohere, Jina, vLLM and infinity."""
+
+    id: str
+    object: Literal["rerank"] = "rerank"
+    results: list[RankedDocument]
+    meta: RankingMeta
+    usage: TokenUsage

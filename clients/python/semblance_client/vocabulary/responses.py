@@ -1,0 +1,92 @@
+"""What responses share: their base class, warnings, calibrations, costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal, TypeAlias, get_args
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+MAX_WARNINGS = 100  # in one response
+
+WarningCode: TypeAlias = Literal[
+    "empty_text", "filter_type_mismatch", "incomplete_search", "unknown_filter_field", "unread_text"
+]
+
+Space: TypeAlias = Annotated[
+    str,
+    Field(description="Digest of all that decides what a vector means; vectors and scores are comparable within one."),
+]
+Probability: TypeAlias = Annotated[
+    float | None,
+    Field(description="Probability that people call the pair the same; null if the measure has no calibration."),
+]
+
+
+class ResponseBody(BaseModel):
+    """A response of the service, or a part of one. Fields that a newer service adds are kept."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, use_attribute_docstrings=True)
+
+
+def _encodable(text: object) -> object:
+    """The text with `?` for lone surrogates, which the name of a field in a filter may have."""
+    return text.encode(errors="replace").decode() if isinstance(text, str) else text
+
+
+def _first(warnings: object) -> object:
+    return list(warnings[:MAX_WARNINGS]) if isinstance(warnings, Sequence) else warnings
+
+
+class RequestWarning(ResponseBody):
+    """A part of a request that was accepted, but may not do what the client expects."""
+
+    pointer: Annotated[str, BeforeValidator(_encodable)]
+    """JSON pointer into the body; query parameters are named like fields of a body."""
+    code: Annotated[str, Field(json_schema_extra={"enum": list(get_args(WarningCode))})]
+    """Stable; programs may rely on it."""
+    detail: str
+
+
+Warnings: TypeAlias = Annotated[
+    list[RequestWarning],
+    BeforeValidator(_first),
+    Field(description=f"Empty if there are none; the first {MAX_WARNINGS} if there are more."),
+]
+
+
+class Calibration(ResponseBody):
+    """The labeled pairs by which scores become probabilities."""
+
+    data: str
+    """Name of the data. On texts of another kind, the probabilities may be far off."""
+    pairs: int
+    """Number of pairs."""
+    error: float
+    """Calibration error on pairs of the same data, by cross-fitting."""
+
+
+class Usage(ResponseBody):
+    """Cost of a request."""
+
+    tokens: int
+    """Tokens of all its texts, special tokens included."""
+
+
+class TokenUsage(ResponseBody):
+    """Cost of a request, in the shape of OpenAI's API."""
+
+    prompt_tokens: int
+    """Tokens of all its texts, special tokens included."""
+    total_tokens: int
+    """The same: nothing is generated."""
+
+
+class Scored(ResponseBody):
+    """What every response with scores says of them."""
+
+    model: str
+    space: Space
+    measure: str
+    calibration: Calibration | None = None
+    """What the probabilities are fitted to; null if there are none."""

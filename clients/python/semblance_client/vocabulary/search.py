@@ -1,0 +1,274 @@
+"""/search: the documents most similar to a text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, Self, TypeAlias
+
+from pydantic import (
+    ConfigDict,
+    Field,
+    GetPydanticSchema,
+    JsonValue,
+    ValidatorFunctionWrapHandler,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError, core_schema
+
+from semblance_client.vocabulary.explanation import Explanation
+from semblance_client.vocabulary.fields import (
+    AtMostTexts,
+    Bounded,
+    FieldName,
+    FilterObject,
+    Measure,
+    MinProbability,
+    NamedCollection,
+    NamedDocument,
+    RequestBody,
+    Text,
+    Truncate,
+    VersionText,
+    alternative,
+    documented,
+    one_of,
+    require_one_of,
+)
+from semblance_client.vocabulary.matching import MAX_FACETS, FacetRequest, Facets, require_each_once
+from semblance_client.vocabulary.responses import Probability, ResponseBody, Scored, Usage, Warnings
+
+MAX_PASSAGES = 20
+MAX_GROUP = 100
+_FORMS = 'give query, such as {"query": "a text"}, or queries, as a list of texts, or like, as the id of a document'
+
+Mode: TypeAlias = Literal["vector", "lexical", "hybrid", "auto"]
+
+
+class HighlightSizes(RequestBody):
+    """Sizes of the highlights."""
+
+    chars: int = Field(240, ge=20, le=2000)
+    """Most characters of a snippet; a longer word is not cut."""
+    marks: int = Field(5, ge=1, le=50)
+    """Most words that are marked."""
+
+
+def _highlight(value: object, validate: ValidatorFunctionWrapHandler) -> HighlightSizes | None:
+    """Take true or an object; the errors of a union would not name its fields."""
+    match value:
+        case None | False:
+            return None
+        case True:
+            return HighlightSizes()
+        case Mapping() | HighlightSizes():
+            sizes: HighlightSizes = validate(value)
+            return sizes
+        case _:
+            form = 'it must be true, false, or an object such as {"chars": 160}'
+            raise PydanticCustomError("invalid_value", "{form}", {"form": form})
+
+
+HighlightField = Annotated[
+    HighlightSizes | None,
+    GetPydanticSchema(
+        lambda _, handler: core_schema.no_info_wrap_validator_function(_highlight, handler(HighlightSizes))
+    ),
+    WithJsonSchema({"anyOf": [{"type": ["boolean", "null"]}, HighlightSizes.model_json_schema()]}),
+]
+
+
+class SearchRequest(RequestBody):
+    """Either `query`, `queries` or `like`."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"query": "my parcel never came", "k": 3, "filter": {"category": "shipping"}},
+                {"queries": ["my parcel never came", "two bills"], "k": 1, "measure": "rcmd", "explain": True},
+                {"query": "invoice E-4711", "mode": "auto"},
+                {"like": "shipping-001", "group_by": "category", "facets": [{"field": "category"}]},
+            ],
+            "allOf": one_of(
+                alternative({"query": "string"}, "queries", "like"),
+                alternative({"queries": "array"}, "query", "like"),
+                alternative({"like": "string"}, "query", "queries"),
+            ),
+        },
+    )
+
+    query: Text | None = None
+    queries: Annotated[list[Text] | None, Bounded, AtMostTexts] = Field(None, min_length=1)
+    like: NamedDocument | None = None
+    """Id of a document that takes the place of a query; of a long one, its first passage."""
+    k: Annotated[int, documented(known_maximum="max_k")] = Field(10, ge=1)
+    """Number of hits."""
+    collection: NamedCollection = "default"
+    measure: Measure | None = None
+    """Null is the collection's own."""
+    mode: Mode = "vector"
+    """Whether documents are found by vector, by terms (lexical), or by both (hybrid); auto takes terms into account
+    where a document has most of what the query says."""
+    candidates: Annotated[int | None, documented(known_maximum="max_candidates")] = Field(None, ge=1)
+    """Documents that a measure other than cosine rescores, or that terms find; null is 100, or k."""
+    passages: int = Field(1, ge=1, le=MAX_PASSAGES)
+    """Most passages of a hit."""
+    min_score: float | None = Field(None, allow_inf_nan=False)
+    min_probability: MinProbability = None
+    filter: FilterObject = None
+    explain: bool = False
+    highlight: HighlightField = None
+    """Return the snippet of each hit that makes most of its score, with the words that do."""
+    facets: list[FacetRequest] = Field(default_factory=list, max_length=MAX_FACETS)
+    """Metadata fields whose values are counted, over all documents that pass filter and threshold."""
+    group_by: FieldName | None = None
+    """A metadata field: k of its values are returned, the best hits of each one after the other. Documents without a
+    value are groups of their own."""
+    group_size: int = Field(1, ge=1, le=MAX_GROUP)
+    """Most hits of a group."""
+    diversity: float = Field(0.0, ge=0, le=1, allow_inf_nan=False)
+    """How unlike each other the hits are, by maximal marginal relevance among the candidates."""
+    min_version: VersionText = None
+    """Answer from this version of the collection or a later one."""
+    truncate: Truncate = "END"
+
+    _known_form = require_one_of("query", "queries", "like", otherwise=_FORMS)
+    _known_facets = model_validator(mode="after")(require_each_once)
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        if [self.query, self.queries, self.like].count(None) != 2:
+            raise PydanticCustomError("invalid_request", _FORMS)
+        if self.candidates is not None and self.candidates < self.k:
+            raise PydanticCustomError("out_of_range", "candidates must not be less than k")
+        if self.diversity and self.mode == "lexical":
+            raise PydanticCustomError("invalid_value", "diversity needs scores of a measure: use another mode")
+        if self.group_size > 1 and self.group_by is None:
+            raise PydanticCustomError("invalid_value", "group_size needs group_by, a metadata field")
+        return self
+
+
+class Passage(ResponseBody):
+    """A passage of a document in the results; `start` and `end` count code points."""
+
+    text: str
+    start: int
+    end: int
+    score: float
+
+
+class Term(ResponseBody):
+    """A term of the query that a passage has."""
+
+    term: str
+    """In lower case, without accents."""
+    idf: float
+    """How rare it is among the passages of the collection."""
+    tf: int
+    """How many times the passage has it."""
+    score: float
+    """Its part of the score by BM25."""
+    bonus: float
+    """Its part of the bonus."""
+    spans: list[tuple[int, int]]
+    """Its places in the document, in code points."""
+
+
+class TermMatch(ResponseBody):
+    """How the best passage of a document matches the query by its terms."""
+
+    vector_rank: int | None
+    """Of the document among the candidates by vector, from 1; null if it is not among them."""
+    term_rank: int | None
+    """The same by terms."""
+    score: float
+    """By BM25: the sum of those of the terms."""
+    bonus: float
+    """What the terms add to `score`, to order the hits: the sum of those of the terms."""
+    combined: float | None
+    """Score and bonus, which order the hits; null in mode lexical."""
+    terms: list[Term]
+
+
+class Mark(ResponseBody):
+    """Words of a document in code points, and words of the query, the strongest match first."""
+
+    start: int
+    end: int
+    contribution: float
+    query: list[str]
+
+
+class Highlight(ResponseBody):
+    """The snippet of a hit: the marks' contributions, `rest` and `special` sum to `score`."""
+
+    text: str
+    start: int
+    """First code point of the snippet in the document."""
+    end: int
+    """One past its last code point."""
+    cut_start: bool
+    """Whether the document has text before the snippet."""
+    cut_end: bool
+    """Whether the document has text after the snippet."""
+    marks: list[Mark]
+    rest: float
+    """Contribution of all other words of the passage."""
+    special: float
+    """Contribution of special tokens."""
+    score: float
+    """Of the passage, by the measure of the highlights."""
+    measure: str
+
+
+class Hit(ResponseBody):
+    """A document in the results, with the text of its best passage."""
+
+    id: str
+    score: float
+    """That of the best passage, by the measure."""
+    lexical: TermMatch | None = None
+    """Null where terms do not count."""
+    probability: Probability = None
+    text: str
+    """The best passage: all of a document that is not cut."""
+    start: int
+    """First code point of that passage in the document."""
+    end: int
+    """One past its last code point."""
+    passages: list[Passage]
+    """The best passages, best first, the one above included; empty unless more than one was asked for."""
+    metadata: dict[str, JsonValue]
+    truncated: bool
+    """Whether the model did not read all of it."""
+    highlight: Highlight | None = None
+    explanation: Explanation | None = None
+
+
+class Hits(ResponseBody):
+    """Results of one query, best first."""
+
+    hits: list[Hit]
+    facets: Facets | None = None
+    """Null unless requested."""
+
+
+class SearchResults(Scored):
+    """Results in the order of the queries."""
+
+    results: list[Hits]
+    scored_from: Annotated[str, documented(enum=["index", "token_codes", "encoder"])]
+    """Origin of the document vectors behind the scores: the index, the collection's token codes, or the encoder."""
+    version: str
+    """Of the collection that was searched."""
+    truncated: list[bool]
+    """Whether each query was truncated."""
+    warnings: Warnings
+    usage: Usage
+
+    @property
+    def hits(self) -> list[Hit]:
+        """The hits of the only query. Raises ValueError if there were several."""
+        if len(self.results) != 1:
+            raise ValueError(f"there are results of {len(self.results)} queries: read results[i].hits")
+        return self.results[0].hits

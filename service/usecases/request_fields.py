@@ -1,0 +1,53 @@
+"""What only the service can check in a request: configured limits, filters, versions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from semblance.service.errors import InvalidRequest, Problem
+from semblance.service.filters import Filter, parse_filter
+from semblance.service.ports.documents import Version
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLimits:
+    """RequestLimits of one request, as the settings of the same names have them."""
+
+    max_texts: int
+    max_scores: int
+    max_hits: int
+    max_explained: int
+    max_documents: int
+    max_k: int
+    max_candidates: int
+
+    @classmethod
+    def of(cls, settings: object) -> RequestLimits:
+        """The limits that settings have."""
+        return cls(**{field.name: getattr(settings, field.name) for field in fields(cls)})
+
+
+def require_at_most(pointer: str, value: int, limit: int, what: str) -> None:
+    """Reject a value over a limit. Raises InvalidRequest."""
+    if value > limit:
+        raise InvalidRequest([Problem(pointer, "out_of_range", f"{value:,} {what} exceed the limit of {limit:,}")])
+
+
+def requested_filter(json: object) -> Filter | None:
+    """The filter of a request, if it has one. Raises InvalidRequest."""
+    if json is None:
+        return None
+    try:
+        return parse_filter(json)
+    except ValueError as error:
+        raise InvalidRequest([Problem("/filter", "bad_filter", str(error))]) from error
+
+
+def requested_version(text: object, pointer: str = "/min_version") -> Version | None:
+    """The version in a request, if it has one. Raises InvalidRequest."""
+    if text is None:
+        return None
+    try:
+        return Version.parse(text if isinstance(text, str) else "")
+    except ValueError as error:
+        raise InvalidRequest([Problem(pointer, "bad_version", str(error))]) from error

@@ -1,0 +1,142 @@
+"""Hits with their documents, and as responses have them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from semblance_client.vocabulary.explanation import Explanation
+from semblance_client.vocabulary.matching import Facet, FacetValue
+from semblance_client.vocabulary.search import Highlight, Hit, Mark, Mode, Passage, Term, TermMatch
+
+from semblance.models.measures.highlight import Highlight as Snippet
+from semblance.models.tokenization.terms import document_terms
+from semblance.service.ports import indexes
+from semblance.service.ports.calibration import FittedCalibration
+from semblance.service.ports.documents import Document, PassageKey
+from semblance.service.usecases.search.hits import RankedTerms
+from semblance.service.usecases.search.ordering import term_bonus
+
+HIGHLIGHT_MEASURE = "rcmd1"  # each word of a query has one partner, whatever measure ranks the hits
+
+
+class ScoredPassage(NamedTuple):
+    """First and one-past-last code point of a passage in its document, score and number."""
+
+    start: int
+    end: int
+    score: float
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHit:
+    """A document, its best passages, the score of the best, and why it matches."""
+
+    document: Document
+    score: float
+    passages: Sequence[ScoredPassage]
+    terms: RankedTerms | None = None
+    explanation: Explanation | None = None
+    highlight: Highlight | None = None
+
+    @property
+    def best(self) -> PassageKey:
+        """The best passage."""
+        return PassageKey(self.document.id, self.passages[0].number)
+
+    @property
+    def combined(self) -> float:
+        """The score and the bonus of terms, by which hits are ordered except by terms alone."""
+        return self.score + (self.terms.bonus if self.terms else 0.0)
+
+    @property
+    def text(self) -> str:
+        """Text of the best passage."""
+        return self.document.text[self.passages[0].start : self.passages[0].end]
+
+    def explained(self, explanation: Explanation) -> SearchHit:
+        """The hit with the explanation of its best passage, and the score of that."""
+        best = self.passages[0]._replace(score=explanation.score)
+        return replace(self, score=best.score, passages=[best, *self.passages[1:]], explanation=explanation)
+
+    def highlighted(self, snippet: Snippet) -> SearchHit:
+        """The hit with a highlight of its best passage; its places count in the document."""
+        at, text = self.passages[0].start, self.document.text
+        start, end = at + snippet.start, at + snippet.end
+        shown = Highlight(
+            text=text[start:end],
+            start=start,
+            end=end,
+            cut_start=bool(text[:start].strip()),
+            cut_end=bool(text[end:].strip()),
+            marks=[
+                Mark(start=at + mark.start, end=at + mark.end, contribution=mark.contribution, query=list(mark.query))
+                for mark in snippet.marks
+            ],
+            rest=snippet.rest,
+            special=snippet.special,
+            score=snippet.score,
+            measure=HIGHLIGHT_MEASURE,
+        )
+        return replace(self, highlight=shown)
+
+    def response(self, mode: Mode, passages: int, calibration: FittedCalibration | None) -> Hit:
+        """The hit as a response has it, with its best passages if more than one was asked for."""
+        document = self.document
+        return Hit(
+            id=document.id,
+            score=self.score,
+            lexical=self.terms and self._term_match(self.terms, mode),
+            probability=calibration and calibration.probability_of(self.score),
+            text=self.text,
+            start=self.passages[0].start,
+            end=self.passages[0].end,
+            passages=[_passage(document.text, passage) for passage in self.passages] if passages > 1 else [],
+            metadata=dict(document.metadata),
+            truncated=document.truncated,
+            highlight=self.highlight,
+            explanation=self.explanation,
+        )
+
+    def _term_match(self, ranked: RankedTerms, mode: Mode) -> TermMatch:
+        at = self.passages[0].start
+        spans: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+        for term in document_terms(self.text):
+            spans[term.text].append((at + term.start, at + term.end))
+        return TermMatch(
+            vector_rank=ranked.vector_rank,
+            term_rank=ranked.term_rank,
+            score=ranked.score,
+            bonus=ranked.bonus,
+            combined=None if mode == "lexical" else self.combined,
+            terms=[
+                Term(
+                    term=term.term,
+                    idf=term.idf,
+                    tf=term.tf,
+                    score=term.score,
+                    bonus=term_bonus(term, ranked.score, ranked.bonus),
+                    spans=spans[term.term],
+                )
+                for term in ranked.terms
+            ],
+        )
+
+
+def facets_response(facets: Mapping[str, indexes.Facet]) -> list[Facet]:
+    """Facets as responses have them."""
+    return [
+        Facet(
+            field=field,
+            values=[FacetValue(value=counted.value, count=counted.documents) for counted in facet.values],
+            distinct=facet.distinct,
+        )
+        for field, facet in facets.items()
+    ]
+
+
+def _passage(text: str, passage: ScoredPassage) -> Passage:
+    return Passage(text=text[passage.start : passage.end], start=passage.start, end=passage.end, score=passage.score)
