@@ -2,8 +2,9 @@
 
     python -m benchmarks.quality.request_path
 
-starts the service in this process, sends one request of each kind, and prints the number of modules of models/ and
-service/ that it enters in any thread, of functions it calls there, and of their lines. `--list` names the modules.
+starts the service in this process, sends one request of each kind, and prints the number of modules of models/,
+service/ and the vocabulary that it enters in any thread, of functions it calls there, and of their lines. `--list`
+names the modules.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from tests.support.results import save_results
 from tests.support.running_service import reserved_port
 from tests.support.wide_console import wide_console
 
+SOURCES = (PROJECT / "semblance", PROJECT / "clients" / "python")
 QUIET_S = 0.5  # after a response, for other threads to complete their part of the request
 REQUESTS: dict[str, tuple[str, dict[str, Any] | None]] = {
     "one similarity": ("/similarity", {"pairs": [{"a": "A man plays.", "b": "Someone plays an instrument."}]}),
@@ -50,7 +52,7 @@ class Tracer:
         """Record a call; this is a profile function for `sys.setprofile`."""
         if self.on and event == "call":
             file = Path(frame.f_code.co_filename)
-            if file.is_relative_to(PROJECT / "semblance"):
+            if any(map(file.is_relative_to, SOURCES)):
                 self.entered[file].add(frame.f_code.co_firstlineno)
 
     def trace(self, url: str, body: dict[str, Any] | None) -> dict[Path, int]:
@@ -63,7 +65,7 @@ class Tracer:
             answer.read()
         time.sleep(QUIET_S)
         self.on = False
-        return {file.relative_to(PROJECT / "semblance"): len(functions) for file, functions in self.entered.items()}
+        return {file.relative_to(PROJECT): len(functions) for file, functions in self.entered.items()}
 
 
 def trace_requests(tracer: Tracer, url: str, listed: bool) -> None:

@@ -190,24 +190,6 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class VectorParams:
-    """Texts to encode, and how.
-
-    Attributes:
-        model: None for the default.
-        dimensions: keep only the leading ones; None keeps all.
-        normalize: scale to unit length; otherwise as the model has them.
-    """
-
-    texts: Sequence[InputText]
-    model: str | None
-    dimensions: int | None
-    truncate: Truncate
-    role: Role = "query"
-    normalize: bool = True
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class TextVectors:
     """(n, d) float32 vectors in the order of the texts, and which were truncated."""
@@ -245,43 +227,67 @@ class Embed:
         self._texts = texts
         self._offload = Offload()
 
-    async def __call__(self, params: VectorParams) -> TextVectors:
+    async def vectors(
+        self,
+        texts: Sequence[InputText],
+        *,
+        model: str | None = None,
+        dimensions: int | None = None,
+        truncate: Truncate = "END",
+        role: Role = "query",
+        normalize: bool = True,
+    ) -> TextVectors:
         """Encode each text.
+
+        Args:
+            texts: the texts.
+            model: None for the default.
+            dimensions: keep only the leading ones; None keeps all.
+            truncate: the end at which long texts are truncated.
+            role: of the texts.
+            normalize: scale to unit length; otherwise as the model has them.
 
         Raises:
             UnknownModel: no model of that name is served.
             InvalidRequest: the model has fewer dimensions, or some texts cannot be encoded.
         """
-        encoder = await self._models.get(params.model)
-        dimensions = encoder.dim if params.dimensions is None else params.dimensions
+        encoder = await self._models.get(model)
+        dimensions = encoder.dim if dimensions is None else dimensions
         if dimensions > encoder.dim:
             detail = f"{dimensions:,} dimensions exceed the {encoder.dim:,} of {encoder.name}"
             raise InvalidRequest([Problem("/dimensions", "out_of_range", detail)])
-        embedded = await self._texts.embed(encoder, params.texts, params.role, "pooled", params.truncate)
+        embedded = await self._texts.embed(encoder, texts, role, "pooled", truncate)
 
         def shorten() -> Floats:
             pooled = np.stack([each.pooled() for each in embedded.embeddings])[:, :dimensions]
-            return (unit_rows(pooled) if params.normalize else pooled).astype(np.float32)
+            return (unit_rows(pooled) if normalize else pooled).astype(np.float32)
 
-        vectors = await self._offload.run("shorten", len(params.texts) * encoder.dim, shorten)
+        vectors = await self._offload.run("shorten", len(texts) * encoder.dim, shorten)
         return TextVectors(encoder, vectors, embedded.truncated, embedded.tokens, embedded.warnings)
 
-    async def tokens(self, params: VectorParams) -> TokenVectors:
+    async def token_vectors(
+        self,
+        texts: Sequence[InputText],
+        *,
+        model: str | None = None,
+        truncate: Truncate = "END",
+        role: Role = "query",
+    ) -> TokenVectors:
         """Encode each text to its token vectors, special tokens included.
 
         Raises:
             UnknownModel: no model of that name is served.
             InvalidRequest: some texts cannot be encoded, or they have too many tokens together.
         """
-        encoder = await self._models.get(params.model)
-        embedded = await self._texts.embed(encoder, params.texts, params.role, "tokens", params.truncate)
+        encoder = await self._models.get(model)
+        embedded = await self._texts.embed(encoder, texts, role, "tokens", truncate)
         if embedded.tokens > MAX_TOKEN_VECTORS:
             detail = f"{embedded.tokens:,} token vectors exceed the limit of {MAX_TOKEN_VECTORS:,} of one answer"
-            raise InvalidRequest([Problem(params.texts[0].pointer.rpartition("/")[0], "out_of_range", detail)])
+            raise InvalidRequest([Problem(texts[0].pointer.rpartition("/")[0], "out_of_range", detail)])
         vectors = [each.vectors for each in embedded.embeddings]
         return TokenVectors(encoder, vectors, embedded.truncated, embedded.tokens)
 
-    async def tokenize(self, model: str | None, texts: Sequence[InputText], role: Role) -> TextTokens:
-        """Tokenize each text, truncated to what the model reads. Raises as `tokens`."""
-        encoder = await self._models.get(model)
+    async def tokenize(self, texts: Sequence[InputText], role: Role) -> TextTokens:
+        """Tokenize each text, truncated to what the default model reads. Raises as `token_vectors`."""
+        encoder = await self._models.get(None)
         return TextTokens(encoder, await self._texts.tokenize(encoder, texts, role))

@@ -122,7 +122,7 @@ class Rerank:
         self._calibrations = calibrations
         self._offload = Offload()
 
-    async def __call__(self, params: RerankParams) -> Reranking:
+    async def rank(self, params: RerankParams) -> Reranking:
         """Order the documents. Those without a visible character, which clients send, come last.
 
         Raises:

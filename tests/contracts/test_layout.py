@@ -42,7 +42,7 @@ def modules(*folders: str) -> list[Path]:
 
 
 SOURCE = modules("models", "service", "lab/semblance_lab")
-CLIENTS = modules("clients")
+CLIENTS = modules("clients/python/semblance_client", "clients/langchain/langchain_semblance")
 
 
 def test_models_holds_seven_modules_and_packages() -> None:

@@ -1,22 +1,18 @@
 """Routes, one file a path. A new file exports its `router`, which is listed here."""
 
+from semblance.service.api.other_apis import ollama, openai, rerank, tei, vllm
 from semblance.service.api.routes import (
     collections,
     documents,
     duplicates,
-    embeddings,
     explain,
     explain_difference,
     health,
     matching,
     models,
-    ollama,
     reembeddings,
-    rerank,
-    scores,
     search,
     similarity,
-    tei,
 )
 
 _MODULES = (
@@ -25,8 +21,8 @@ _MODULES = (
     explain,
     explain_difference,
     rerank,
-    scores,
-    embeddings,
+    vllm,
+    openai,
     collections,
     reembeddings,
     documents,

@@ -15,8 +15,8 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Message
 
 from semblance.service.api import errors
+from semblance.service.api.other_apis.openai import EmbeddingsRequest
 from semblance.service.api.routing import JsonRoute, Services, Use
-from semblance.service.api.schemas.other_apis.embeddings import EmbeddingsRequest
 from semblance.service.observability.metrics import Metrics
 
 VALID = {"pairs": [{"a": "a", "b": "b"}]}

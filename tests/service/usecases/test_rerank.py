@@ -24,6 +24,6 @@ async def test_documents_beyond_the_most_passages_are_truncated(
     texts = TextEmbedder(RecordingEmbedder(), MemoryCache(0), Metrics(), 100_000)
     documents = [InputText(text, f"/documents/{i}") for i, text in enumerate(DOCUMENTS)]
     params = RerankParams(InputText("a word", "/query"), documents, None)
-    found = await Rerank(StaticModels(minilm), texts, {})(params)
+    found = await Rerank(StaticModels(minilm), texts, {}).rank(params)
     assert found.truncated == truncated
     assert sorted(each.index for each in found.results) == [0, 1, 2, 3]

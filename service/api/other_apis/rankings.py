@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-from pydantic import BaseModel
+from pydantic import BaseModel, RootModel
 from semblance_client.vocabulary import other_apis as vocabulary
 from semblance_client.vocabulary.other_apis import (
     ApiVersion,
@@ -20,7 +21,6 @@ from semblance_client.vocabulary.other_apis import (
 from semblance_client.vocabulary.responses import MAX_WARNINGS, TokenUsage
 
 from semblance.models.measures.relevant_spans import RelevantSpans
-from semblance.service.api.schemas.other_apis.rerank import RerankOrTeiRequest, RerankRequest
 from semblance.service.usecases.embed import InputText
 from semblance.service.usecases.rerank import RankedDocument, Reranking
 
@@ -53,18 +53,15 @@ class TeiRank(BaseModel):
     text: str | None = None
 
 
-def rerank_response(
-    found: Reranking, body: RerankRequest, texts: Sequence[InputText], version: Literal["1", "2"], answer_id: str
-) -> Ranking:
-    """The answer for most clients."""
-    measure = found.measure.name
+def ranking(found: Reranking, texts: Sequence[InputText] | None, version: Literal["1", "2"]) -> Ranking:
+    """The response for most clients, with the texts unless None."""
     return Ranking(
-        id=answer_id,
+        id=uuid.uuid4().hex,
         model=found.encoder.name,
-        measure=measure,
+        measure=found.measure.name,
         calibration=found.calibration and found.calibration.summary,
         space=found.encoder.space,
-        results=[_result(each, found, None if body.return_documents is False else texts) for each in found.results],
+        results=[_result(result, found, texts) for result in found.results],
         meta=RankingMeta(
             api_version=ApiVersion(version=version),
             billed_units=BilledUnits(),
@@ -75,44 +72,46 @@ def rerank_response(
     )
 
 
-def voyage_response(found: Reranking, body: RerankRequest, texts: Sequence[InputText]) -> VoyageResponse:
-    """The answer for clients of Voyage."""
+def voyage_response(found: Reranking, texts: Sequence[InputText] | None) -> VoyageResponse:
+    """The response for clients of Voyage, with the texts unless None."""
     return VoyageResponse(
         data=[
             VoyageResult(
-                index=each.index,
-                relevance_score=each.relevance,
-                document=texts[each.index].text if body.return_documents else None,
+                index=result.index,
+                relevance_score=result.relevance,
+                document=texts and texts[result.index].text,
             )
-            for each in found.results
+            for result in found.results
         ],
         model=found.encoder.name,
         usage=TokenUsage(prompt_tokens=found.tokens, total_tokens=found.tokens),
     )
 
 
-def tei_ranks(found: Reranking, body: RerankOrTeiRequest, texts: Sequence[InputText]) -> list[TeiRank]:
-    """The answer for clients of TEI."""
-    return [
-        TeiRank(
-            index=each.index,
-            score=(LOWEST if each.score is None else each.score) if body.raw_scores else each.relevance,
-            text=texts[each.index].text if body.return_text else None,
-        )
-        for each in found.results
-    ]
+def tei_ranks(found: Reranking, texts: Sequence[InputText] | None, *, raw: bool) -> RootModel[list[TeiRank]]:
+    """The response for clients of TEI; `raw` scores are not mapped to [0, 1]."""
+    return RootModel(
+        [
+            TeiRank(
+                index=result.index,
+                score=(LOWEST if result.score is None else result.score) if raw else result.relevance,
+                text=texts and texts[result.index].text,
+            )
+            for result in found.results
+        ]
+    )
 
 
-def _result(each: RankedDocument, found: Reranking, texts: Sequence[InputText] | None) -> vocabulary.RankedDocument:
+def _result(result: RankedDocument, found: Reranking, texts: Sequence[InputText] | None) -> vocabulary.RankedDocument:
     return vocabulary.RankedDocument(
-        index=each.index,
-        relevance_score=each.relevance,
-        probability=None if found.calibration is None or each.score is None else each.relevance,
-        raw_score=each.score,
-        document=RankedText(text=texts[each.index].text) if texts else None,
-        relevant_spans=_spans(each.spans),
-        rest=each.spans and each.spans.rest,
-        explanation=each.explanation,
+        index=result.index,
+        relevance_score=result.relevance,
+        probability=None if found.calibration is None or result.score is None else result.relevance,
+        raw_score=result.score,
+        document=RankedText(text=texts[result.index].text) if texts else None,
+        relevant_spans=_spans(result.spans),
+        rest=result.spans and result.spans.rest,
+        explanation=result.explanation,
     )
 
 

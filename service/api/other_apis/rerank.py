@@ -1,10 +1,11 @@
-"""Bodies of /rerank, which clients of several APIs send and read."""
+"""POST /rerank: documents of a request by relevance, for clients of several APIs."""
 
 from __future__ import annotations
 
 import json
 from typing import Annotated, Any, Literal, Self
 
+from fastapi import APIRouter, Response
 from pydantic import (
     BaseModel,
     BeforeValidator,
@@ -17,27 +18,38 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 from semblance_client.vocabulary.fields import (
-    TEXT_PATTERN,
     AtMostTexts,
     Bounded,
     Measure,
     MinProbability,
-    RequestBody,
     String,
     Text,
+    Truncate,
     alternative,
     keywords,
     one_of,
     require_one_of,
 )
+from semblance_client.vocabulary.other_apis import Ranking
 
 from semblance.models.measures.relevant_spans import SpanOptions
-from semblance.models.text import Truncate
-from semblance.service.api.schemas.other_apis.embeddings import ModelChoiceName
-from semblance.service.api.schemas.other_apis.tei import Direction
+from semblance.service.api.other_apis.rankings import (
+    TeiRank,
+    VoyageResponse,
+    ranking,
+    tei_ranks,
+    voyage_response,
+)
+from semblance.service.api.other_apis.tei import Direction, end_of
+from semblance.service.api.other_apis.texts import STRING, TEXT, LenientBody, ModelChoiceName, one_as_list
+from semblance.service.api.routing import JsonRoute, Use, json_answer, with_truncated
 from semblance.service.errors import InvalidRequest, Problem
+from semblance.service.settings import Settings
 from semblance.service.usecases.embed import InputText
-from semblance.service.usecases.rerank import DEFAULT_MEASURE
+from semblance.service.usecases.request_fields import require_at_most
+from semblance.service.usecases.rerank import DEFAULT_MEASURE, Rerank, RerankParams
+
+router = APIRouter(tags=["compare"], route_class=JsonRoute)
 
 _DOCUMENTS_NEEDED = 'give documents, such as {"query": "a text", "documents": ["one text", "another"]}'
 _FORMS = 'give documents, such as {"query": "a text", "documents": ["one text", "another"]}, or texts, as TEI does'
@@ -50,31 +62,24 @@ def _document(value: object) -> object:
     return value
 
 
-def _texts(value: object) -> object:
-    """One text as a list of one."""
-    return [value] if isinstance(value, str) else value
-
-
 def _text_of(value: object) -> object:
     """The text of an object with the field text, as Jina's API has it."""
     return value["text"] if isinstance(value, dict) and "text" in value else value
 
 
-_STRING = keywords(type="string", known_maxLength="max_text_chars")
-_TEXT = keywords(type="string", minLength=1, pattern=TEXT_PATTERN, known_maxLength="max_text_chars")
-_TEXT_OBJECT = {"type": "object", "properties": {"text": _TEXT}, "required": ["text"]}
-_DOCUMENT = {"anyOf": [_STRING, {"type": "object"}]}
+_TEXT_OBJECT = {"type": "object", "properties": {"text": TEXT}, "required": ["text"]}
+_DOCUMENT = {"anyOf": [STRING, {"type": "object"}]}
 _LIST = keywords(type="array", items=_DOCUMENT, minItems=1, known_maxItems="max_texts")
 
-_NO_TEXTS = {"properties": {"documents": {"anyOf": [_STRING, _LIST]}, "texts": {"type": "null"}}}
+_NO_TEXTS = {"properties": {"documents": {"anyOf": [STRING, _LIST]}, "texts": {"type": "null"}}}
 
-Query = Annotated[Text, BeforeValidator(_text_of), WithJsonSchema({"anyOf": [_TEXT, _TEXT_OBJECT]})]
+Query = Annotated[Text, BeforeValidator(_text_of), WithJsonSchema({"anyOf": [TEXT, _TEXT_OBJECT]})]
 Documents = Annotated[
     list[Annotated[Any, PlainValidator(_document)]],
     Field(min_length=1),
     Bounded,
-    BeforeValidator(_texts),
-    WithJsonSchema({"anyOf": [_STRING, _LIST]}),
+    BeforeValidator(one_as_list),
+    WithJsonSchema({"anyOf": [STRING, _LIST]}),
 ]
 
 
@@ -88,11 +93,10 @@ class SpansIn(BaseModel):
     max_spans: int | None = Field(None, ge=1, description="Most spans of a document; all if null.")
 
 
-class RerankRequest(RequestBody):
+class RerankRequest(LenientBody):
     """A query and documents. Fields that are not listed here are ignored."""
 
     model_config = ConfigDict(
-        extra="ignore",
         json_schema_extra={
             "examples": [
                 {
@@ -113,7 +117,8 @@ class RerankRequest(RequestBody):
     )
     top_n: int | None = Field(None, ge=0, description="Most results; 0, null or more than there are: all.")
     top_k: int | None = Field(None, ge=0, description="The same in Voyage's API, whose answer has `data`.")
-    truncation: bool | None = Field(None, description="Ignored: long documents are always truncated.")
+    truncation: bool | None = None
+    """Ignored: long documents are always truncated."""
     rank_fields: list[String] | None = Field(
         None, min_length=1, description="Fields of documents that are objects, read as lines `field: value`."
     )
@@ -121,9 +126,11 @@ class RerankRequest(RequestBody):
         None, description="False leaves them out; by default only Voyage's answer does."
     )
     max_tokens_per_doc: int | None = Field(None, ge=1, description="Ignored: the model reads its own maximum.")
-    relevant_spans: SpansIn | None = Field(None, description="Return the spans of each result that make its score.")
+    relevant_spans: SpansIn | None = None
+    """Return the spans of each result that make its score."""
     min_probability: MinProbability = None
-    explain: bool | None = Field(None, description="Not Cohere's: also return the links between words.")
+    explain: bool | None = None
+    """Not Cohere's: also return the links between words."""
 
     _known_form = require_one_of("documents", otherwise=_DOCUMENTS_NEEDED)
 
@@ -188,10 +195,14 @@ class RerankOrTeiRequest(RerankRequest):
     texts: Annotated[list[String] | None, Bounded, AtMostTexts] = Field(
         None, min_length=1, description="TEI's documents."
     )
-    raw_scores: bool | None = Field(None, description="TEI's: scores of the measure, not mapped to [0, 1].")
-    return_text: bool | None = Field(None, description="TEI's: return the texts.")
-    truncate: bool | None = Field(None, description="TEI's: whether longer texts are truncated; by default they are.")
-    truncation_direction: Direction | None = Field(None, description="The end at which they are.")
+    raw_scores: bool | None = None
+    """TEI's: scores of the measure, not mapped to [0, 1]."""
+    return_text: bool | None = None
+    """TEI's: return the texts."""
+    truncate: bool | None = None
+    """TEI's: whether longer texts are truncated; by default they are."""
+    truncation_direction: Direction | None = None
+    """The end at which they are."""
 
     _known_form = require_one_of("documents", "texts", otherwise=_FORMS)
 
@@ -204,9 +215,7 @@ class RerankOrTeiRequest(RerankRequest):
     @property
     def end(self) -> Truncate:
         """The end at which long texts are truncated."""
-        if self.texts is not None and self.truncate is False:
-            return "NONE"
-        return "START" if self.truncation_direction == "left" else "END"
+        return end_of(None if self.texts is None else self.truncate, self.truncation_direction)
 
     def inputs(self) -> list[InputText]:
         """The texts of the documents. Raises InvalidRequest if some have none."""
@@ -217,3 +226,74 @@ class RerankOrTeiRequest(RerankRequest):
 
 def _shown(value: JsonValue) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+@router.post(
+    "/rerank",
+    summary="Order documents, for clients of many APIs",
+    response_model=Ranking | VoyageResponse | list[TeiRank],
+)
+async def rerank_texts(body: RerankOrTeiRequest, rerank: Use[Rerank], settings: Use[Settings]) -> Response:
+    """Order documents by their relevance to a query, best first."""
+    return await _answer(body, rerank, settings, "2", voyage=body.is_voyage)
+
+
+@router.post(
+    "/v1/rerank",
+    summary="Order documents, as Jina's API does",
+    response_model=Ranking | VoyageResponse,
+)
+async def rerank_as_jina(body: RerankRequest, rerank: Use[Rerank], settings: Use[Settings]) -> Response:
+    """Order documents by their relevance to a query, best first.
+
+    Cohere's API v1 and Voyage's have the same path.
+    """
+    return await _answer(body, rerank, settings, "1", voyage=body.is_voyage)
+
+
+@router.post(
+    "/v2/rerank",
+    summary="Order documents, as Cohere's API does",
+    response_model=Ranking,
+)
+async def rerank_as_cohere(body: RerankRequest, rerank: Use[Rerank], settings: Use[Settings]) -> Response:
+    """Order documents by their relevance to a query, best first."""
+    return await _answer(body, rerank, settings, "2", voyage=False)
+
+
+async def _answer(
+    body: RerankRequest, rerank: Rerank, settings: Settings, version: Literal["1", "2"], *, voyage: bool
+) -> Response:
+    texts = body.inputs()
+    tei = body if isinstance(body, RerankOrTeiRequest) and body.texts is not None else None
+    require_at_most("/texts" if tei else "/documents", len(texts), settings.max_texts, "documents")
+    spans, explain = body.spans, bool(body.explain)
+    if spans or explain:
+        explained = min(body.top or len(texts), len(texts))
+        require_at_most("/top_n", explained, settings.max_explained, "explanations")
+    found = await rerank.rank(
+        RerankParams(
+            query=InputText(body.query, "/query"),
+            documents=texts,
+            model=body.model,
+            measure=body.measure,
+            top=body.top,
+            truncate=body.end,
+            spans=spans,
+            explain=explain,
+            min_probability=body.min_probability,
+        )
+    )
+
+    def write() -> bytes:
+        response: BaseModel
+        if tei:
+            response = tei_ranks(found, texts if tei.return_text else None, raw=bool(tei.raw_scores))
+        elif voyage:
+            response = voyage_response(found, texts if body.return_documents else None)
+        else:
+            response = ranking(found, None if body.return_documents is False else texts, version)
+        return response.model_dump_json(exclude_none=True).encode()
+
+    answer = await json_answer("explained ranks" if explain else "ranks", len(found.results), write)
+    return with_truncated(answer, len(found.truncated))

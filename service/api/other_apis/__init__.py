@@ -1,0 +1,1 @@
+"""Other APIs, with their routes: OpenAI, Cohere, Jina, Voyage, vLLM, TEI, Ollama."""

@@ -1,0 +1,118 @@
+"""POST /v1/embeddings: texts as vectors, for clients of OpenAI's API."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import orjson
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, ConfigDict, Field
+from semblance_client.vocabulary.fields import ModelName, String, Truncate
+from semblance_client.vocabulary.responses import MAX_WARNINGS, TokenUsage, Warnings
+
+from semblance.models.embeddings import Floats
+from semblance.service.api.other_apis.texts import (
+    DOCUMENT_TYPES,
+    EncodingFormat,
+    Input,
+    LenientBody,
+    base64_of,
+    input_texts,
+    role_of,
+)
+from semblance.service.api.routing import JsonRoute, Use, json_answer
+from semblance.service.settings import Settings
+from semblance.service.usecases.embed import Embed, TextVectors
+
+router = APIRouter(prefix="/v1", tags=["compare"], route_class=JsonRoute)
+
+_DOCUMENTS = ", ".join(f"`{name}`" for name in DOCUMENT_TYPES)
+
+
+class EmbeddingsRequest(LenientBody):
+    """A text, or a list of texts. Fields that are not listed here, such as `user`, are ignored."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"model": "minilm-words", "input": ["A man is playing a guitar.", "Someone plays an instrument."]},
+                {"model": "minilm", "input": "A cat.", "encoding_format": "base64", "dimensions": 64},
+            ]
+        },
+    )
+
+    input: Input
+    model: ModelName
+    """A served model, by its name in GET /models."""
+    encoding_format: EncodingFormat | None = "float"
+    """base64 holds little-endian float32; null is float."""
+    dimensions: int | None = Field(None, ge=1)
+    """Keep only the first ones, scaled to unit length; null keeps all."""
+    input_type: String | None = Field(
+        None,
+        description="Not OpenAI's: whether the texts are queries or documents, for models that read them differently. "
+        f"Documents: {_DOCUMENTS}; anything else is a query. Also as `task` or `prompt_name`.",
+    )
+    task: String | None = None
+    """Not OpenAI's: `input_type`, as Jina's API names it."""
+    prompt_name: String | None = None
+    """Not OpenAI's: `input_type`, as TEI names it."""
+    truncate: Truncate = "NONE"
+    """Not OpenAI's: the end at which a text that is too long is truncated; NONE rejects it."""
+
+
+class EncodedEmbedding(BaseModel):
+    """The vector of one text, at unit length."""
+
+    object: Literal["embedding"] = "embedding"
+    index: int
+    embedding: list[float] | str
+
+
+class EmbeddingsResponse(BaseModel):
+    """Vectors in the order of the texts."""
+
+    object: Literal["list"] = "list"
+    data: list[EncodedEmbedding]
+    model: str
+    usage: TokenUsage
+    space: str = Field(description="Not OpenAI's: vectors are comparable only within the same space.")
+    truncated: list[bool] = Field(description="Not OpenAI's: whether each text was truncated.")
+    warnings: Warnings
+
+
+@router.post("/embeddings", summary="Embed texts, as OpenAI's API does", response_model=EmbeddingsResponse)
+async def embed_texts(body: EmbeddingsRequest, embed: Use[Embed], settings: Use[Settings]) -> Response:
+    """The vector of each text, at unit length."""
+    result = await embed.vectors(
+        input_texts("input", body.input, settings.max_texts),
+        model=body.model,
+        dimensions=body.dimensions,
+        truncate=body.truncate,
+        role=role_of(body.input_type or body.task or body.prompt_name),
+    )
+    format_ = body.encoding_format or "float"
+    return await json_answer(format_, result.vectors.size, lambda: _json(result, format_))
+
+
+def _json(result: TextVectors, format_: EncodingFormat) -> bytes:
+    """An `EmbeddingsResponse` as JSON; each float32 in the fewest digits that identify it."""
+    answer = {
+        "object": "list",
+        "data": [
+            _embedding_json(i, base64_of(vector) if format_ == "base64" else vector)
+            for i, vector in enumerate(result.vectors)
+        ],
+        "model": result.encoder.name,
+        "usage": {"prompt_tokens": result.tokens, "total_tokens": result.tokens},
+        "space": result.encoder.space,
+        "truncated": result.truncated,
+        "warnings": [warning.model_dump() for warning in result.warnings[:MAX_WARNINGS]],
+    }
+    return orjson.dumps(answer)
+
+
+def _embedding_json(index: int, embedding: Floats | str) -> orjson.Fragment:
+    """An `EncodedEmbedding`, serialized alone so that other threads run between two of many."""
+    out = {"object": "embedding", "index": index, "embedding": embedding}
+    return orjson.Fragment(orjson.dumps(out, option=orjson.OPT_SERIALIZE_NUMPY))

@@ -1,1 +1,0 @@
-"""Bodies of requests and answers, one file a path."""

@@ -1,1 +1,0 @@
-"""Bodies in the shapes of other APIs: OpenAI, Cohere, Jina, Voyage, vLLM, TEI."""
