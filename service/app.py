@@ -22,13 +22,13 @@ from semblance.service.api.edge.middleware import EdgeMiddleware, EdgePolicy, is
 from semblance.service.api.edge.origins import AllowedOrigins
 from semblance.service.api.edge.request_body import BodyLimits
 from semblance.service.api.routes import ROUTERS, docs_page, playground
-from semblance.service.api.routing import Services
 from semblance.service.composition.services import open_services, served_models
 from semblance.service.errors import NotReady
 from semblance.service.observability.metrics import Metrics
 from semblance.service.observability.tracing import NOT_TRACED, telemetry_config
 from semblance.service.ports.documents import Document
 from semblance.service.process.readiness import Draining, Readiness
+from semblance.service.services import Services
 from semblance.service.settings import Settings
 from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.documents.index import IndexDocuments

@@ -23,27 +23,13 @@ from starlette.types import Receive, Scope, Send
 from semblance.service.api.error_shapes import FIELDS
 from semblance.service.errors import InvalidRequest, Problem, pointer_to
 from semblance.service.offload import Offload
+from semblance.service.services import Services
 
 _MISSING = {"type": "missing", "loc": ("body",), "msg": "Field required", "input": None}
 
 _offload = Offload()
 
 Service = TypeVar("Service")
-
-
-class Services:
-    """Registry of services by type, created by the composition root.
-
-    >>> Services("a text", 3)[int]
-    3
-    """
-
-    def __init__(self, *services: object) -> None:
-        self._by_type = {type(service): service for service in services}
-
-    def __getitem__(self, kind: type[Service]) -> Service:
-        """The service of that type. Raises KeyError if there is none."""
-        return cast("Service", self._by_type[kind])
 
 
 if TYPE_CHECKING:

@@ -6,8 +6,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 
-from semblance.service.api.routes.health import MetricsPage
-from semblance.service.api.routing import Services
 from semblance.service.caches.memory import MemoryCache
 from semblance.service.composition.encoding import open_worker
 from semblance.service.composition.stores import Stores, open_stores
@@ -19,6 +17,7 @@ from semblance.service.ports.embedding import EmbeddingCache
 from semblance.service.process.readiness import Readiness
 from semblance.service.rendering.png import DrawingProcess
 from semblance.service.replication.limited_access import LimitedAccess
+from semblance.service.services import MetricsPage, Services
 from semblance.service.settings import Settings
 from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.compare import Compare

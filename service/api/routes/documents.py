@@ -21,8 +21,9 @@ from semblance_client.vocabulary.matching import MAX_PAGE
 from semblance.service.api.edge.keys import DOCUMENTS
 from semblance.service.api.ndjson import MEDIA_TYPE, StoreReport, StreamAnswer, answer_lines, read_lines
 from semblance.service.api.parameters import CollectionInPath, DocumentInPath
-from semblance.service.api.routing import Services, StrictRoute, Use
+from semblance.service.api.routing import StrictRoute, Use
 from semblance.service.observability.metrics import Metrics
+from semblance.service.services import Services
 from semblance.service.settings import Settings
 from semblance.service.usecases.documents.index import IndexDocuments
 from semblance.service.usecases.documents.index_stream import IndexStream

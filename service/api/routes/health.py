@@ -2,34 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 from semblance_client.vocabulary.models import Live, Ready
 
 from semblance.service.api.routing import Use
-from semblance.service.observability.metrics import Metrics
 from semblance.service.process.readiness import Readiness
-from semblance.service.replication.access import CollectionAccess
+from semblance.service.services import MetricsPage
 
 router = APIRouter(tags=["operation"])  # probes may add query parameters: no StrictRoute
-
-
-@dataclass(frozen=True, slots=True)
-class MetricsPage:
-    """The metrics, with the gauges of collections and of the store set at each request."""
-
-    metrics: Metrics
-    collections: CollectionAccess
-    show_store: Callable[[Metrics], None]
-
-    async def exposition(self) -> bytes:
-        """The page in the text format of Prometheus."""
-        self.metrics.set_collections(await self.collections.states())
-        self.show_store(self.metrics)
-        return self.metrics.exposition()
 
 
 @router.get("/live", summary="Tell whether the process runs")

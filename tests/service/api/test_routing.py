@@ -16,8 +16,9 @@ from starlette.types import Message
 
 from semblance.service.api import errors
 from semblance.service.api.other_apis.openai import EmbeddingsRequest
-from semblance.service.api.routing import JsonRoute, Services, Use
+from semblance.service.api.routing import JsonRoute, Use
 from semblance.service.observability.metrics import Metrics
+from semblance.service.services import Services
 
 VALID = {"pairs": [{"a": "a", "b": "b"}]}
 SERVICE = Decimal("1.5")  # any object; services are found by their type
