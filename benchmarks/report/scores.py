@@ -10,11 +10,12 @@ from __future__ import annotations
 from tests.support.report_pages import DOCS, Section, run_benchmark, write_section
 
 PAGE = DOCS / "scores.md"
+DATA, MODEL = ("--data", "$SEMBLANCE_DATA"), ("--models", "minilm-words")
 SECTIONS = (
-    Section("benchmarks.quality.typical_scores", "The middle 80 % of scores", ("--data", "$SEMBLANCE_DATA")),
-    Section("benchmarks.quality.unread_texts", "Texts with a warning", ("--data", "$SEMBLANCE_DATA")),
-    Section("benchmarks.quality.hit_reasons", "The strongest links of search hits"),
-    Section("benchmarks.quality.reranking", "Documents ordered by each measure", ("--data", "$SEMBLANCE_DATA")),
+    Section("benchmarks.quality.typical_scores", "The middle 80 % of scores", (*DATA, *MODEL)),
+    Section("benchmarks.quality.unread_texts", "Texts with a warning", DATA),
+    Section("benchmarks.quality.hit_reasons", "The strongest links of search hits", MODEL),
+    Section("benchmarks.quality.reranking", "Documents ordered by each measure", (*DATA, *MODEL)),
 )
 
 
