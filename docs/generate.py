@@ -70,7 +70,7 @@ def settings_by_group() -> dict[str, list[str]]:
 
 def measures() -> Iterator[str]:
     """Table of measures, from the paragraphs of their docstrings."""
-    yield "| measure | what it is | formula | bounds | explains | cost of a pair | when to prefer | source |"
+    yield "| measure | what it is | formula | bounds | explains | multiplications a pair | when | source |"
     yield "|---|---|---|---|---|---|---|---|"
     for name in catalogue.names(catalogue.SIMILARITIES):
         similarity = catalogue.similarity(name)
@@ -81,8 +81,8 @@ def measures() -> Iterator[str]:
             f"`{_formula(doc)}`",
             " to ".join(_bound(bound) for bound in similarity.bounds),
             "yes" if catalogue.explains(name) else "no",
-            _paragraph(doc, "Costs ").removeprefix("Costs "),
-            _paragraph(doc, "Prefer ").removeprefix("Prefer "),
+            _paragraph(doc, "Costs ").removeprefix("Costs ").replace(" multiplications a pair", ""),
+            _paragraph(doc, "Prefer "),
             similarity.reference,
         )
         yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"

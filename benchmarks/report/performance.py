@@ -17,7 +17,7 @@ from pathlib import Path
 from benchmarks.report.pictures import PICTURES
 from benchmarks.speed.pressure import KINDS
 from tests.support.report_pages import DOCS, Section, run_benchmark, write_section
-from tests.support.results import load_results
+from tests.support.results import Results, load_results
 
 PAGE = DOCS / "performance.md"
 SECTIONS = (
@@ -57,7 +57,6 @@ SECTIONS = (
     ),
     Section("benchmarks.speed.gpu", "On a GPU"),
 )
-FIRST_TABLE_ONLY = ("encoding", "growth")  # the picture, and the command, show the others
 
 
 def draw_pictures(name: str) -> list[Path]:
@@ -70,6 +69,19 @@ def draw_pictures(name: str) -> list[Path]:
     return [file]
 
 
+def shown(name: str, results: Results) -> Results:
+    """The figures that the page shows; the commands, or pictures, show the others."""
+    figures = results.figures
+    match name:
+        case "encoding" | "growth":
+            return replace(results, figures=figures[0])
+        case "reranking_speed":
+            return replace(results, figures=figures["rates"])
+        case "pressure":  # the others stand in the section of requests per second
+            return replace(results, figures=[row for row in figures if row["pressure"] != "idle"])
+    return results
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -79,9 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for section in SECTIONS:
         if options.only is None or section.name in options.only:
             results = load_results(section.name) if options.kept else run_benchmark(section)
-            if section.name in FIRST_TABLE_ONLY:
-                results = replace(results, figures=results.figures[0])
-            write_section(PAGE, section, results, draw_pictures(section.name))
+            write_section(PAGE, section, shown(section.name, results), draw_pictures(section.name))
 
 
 if __name__ == "__main__":

@@ -41,9 +41,9 @@ def shown(name: str, results: Results) -> Results:
     """The figures that the page shows; the programs print all."""
     if name == "faults":  # without the requests by kind
         return replace(results, figures=results.figures[1:])
-    if name == "index_recall":  # without the engine that finds all
-        rows = [[row for row in table if row["engine"] != "faiss_flat"] for table in results.figures]
-        return replace(results, figures=rows)
+    if name.startswith("index_recall"):  # without the engine that finds all, and the filters after deletions
+        rows, costs = ([row for row in table if row["engine"] != "faiss_flat"] for table in results.figures)
+        return replace(results, figures=[[row for row in rows if not row["half_dead"]], costs])
     return results
 
 
