@@ -94,6 +94,8 @@ def data_sets() -> Iterator[str]:
     yield "|---|---|---|---|"
     shown = ""
     for each in datasets.data_sets().values():
+        if each.name.endswith(("_panel", "_rest")):  # parts of other sets
+            continue
         files = " or ".join(f"`{file}`" for file in each.files)
         source = "same" if each.source == shown else each.source
         shown = each.source
