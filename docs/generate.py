@@ -70,7 +70,7 @@ def settings_by_group() -> dict[str, list[str]]:
 
 def measures() -> Iterator[str]:
     """Table of measures, from the paragraphs of their docstrings."""
-    yield "| measure | what it is | formula | bounds | explains | cost | when | source |"
+    yield "| measure | what it is | formula | bounds | explains | multiplications a pair | when | source |"
     yield "|---|---|---|---|---|---|---|---|"
     for name in catalogue.names(catalogue.SIMILARITIES):
         similarity = catalogue.similarity(name)
@@ -81,7 +81,7 @@ def measures() -> Iterator[str]:
             f"`{_formula(doc)}`",
             " to ".join(_bound(bound) for bound in similarity.bounds),
             "yes" if catalogue.explains(name) else "no",
-            _paragraph(doc, "Costs "),
+            _paragraph(doc, "Costs ").removeprefix("Costs ").replace(" multiplications a pair", ""),
             _paragraph(doc, "Prefer "),
             similarity.reference,
         )
@@ -92,9 +92,14 @@ def data_sets() -> Iterator[str]:
     """Table of evaluation sets."""
     yield "| set | task | files in the data folder | where to get it |"
     yield "|---|---|---|---|"
+    shown = ""
     for each in datasets.data_sets().values():
+        if each.name.endswith(("_panel", "_rest")):  # parts of other sets
+            continue
         files = " or ".join(f"`{file}`" for file in each.files)
-        yield f"| `{each.name}` | {each.what} | {files} | {each.source} |"
+        source = "same" if each.source == shown else each.source
+        shown = each.source
+        yield f"| `{each.name}` | {each.what} | {files} | {source} |"
 
 
 def codes() -> Iterator[str]:

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.report.pictures import PICTURES
 from benchmarks.speed.pressure import KINDS
 from tests.support.report_pages import DOCS, Section, run_benchmark, write_section
-from tests.support.results import load_results
+from tests.support.results import Results, load_results
 
 PAGE = DOCS / "performance.md"
 SECTIONS = (
@@ -37,7 +38,9 @@ SECTIONS = (
         results_name="reranking_speed",
     ),
     Section(
-        "benchmarks.quality.candidates", "Recall of rescoring by number of candidates", ("--data", "$SEMBLANCE_DATA")
+        "benchmarks.quality.candidates",
+        "Recall of rescoring by number of candidates",
+        ("--data", "$SEMBLANCE_DATA", "--models", "minilm-words"),
     ),
     Section(
         "benchmarks.speed.cached_similarity",
@@ -66,6 +69,19 @@ def draw_pictures(name: str) -> list[Path]:
     return [file]
 
 
+def shown(name: str, results: Results) -> Results:
+    """The figures that the page shows; the commands, or pictures, show the others."""
+    figures = results.figures
+    match name:
+        case "encoding" | "growth":
+            return replace(results, figures=figures[0])
+        case "reranking_speed":
+            return replace(results, figures=figures["rates"])
+        case "pressure":  # the others stand in the section of requests per second
+            return replace(results, figures=[row for row in figures if row["pressure"] != "idle"])
+    return results
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -75,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for section in SECTIONS:
         if options.only is None or section.name in options.only:
             results = load_results(section.name) if options.kept else run_benchmark(section)
-            write_section(PAGE, section, results, draw_pictures(section.name))
+            write_section(PAGE, section, shown(section.name, results), draw_pictures(section.name))
 
 
 if __name__ == "__main__":

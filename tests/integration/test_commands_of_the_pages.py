@@ -138,7 +138,6 @@ COMMANDS: Mapping[str, Run | Serve | Parse] = {
     "--columns sentence1=question1,sentence2=question2,label=is_duplicate": Run(),
     "semblance evaluate --sets ranking:OUT/ranking/threads.jsonl": Run(),
     "semblance evaluate --model minilm": FIGURES,
-    "semblance evaluate --model runs/stsb --sets stsb": TRAINED,
     "semblance evaluate --model runs/stsb --against minilm --sets stsb": TRAINED,
     "semblance evaluate --sets panel --model runs/mine --against minilm --measure cosine,rcmd": TRAINED,
     "semblance evaluate --model runs/surrogate --against runs/static --sets pairs:runs/pairs/test.tsv": TRAINED,
