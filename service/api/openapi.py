@@ -15,7 +15,7 @@ from semblance.service.api.edge.keys import Guard, scope_of
 from semblance.service.api.edge.origins import READING
 from semblance.service.api.error_shapes import ErrorAnswer, TeiErrorAnswer
 from semblance.service.api.errors import ProblemDetails
-from semblance.service.api.refusals import ANY_BODY, EDGE, KEY, OPERATIONS, READ_BODY, documented
+from semblance.service.api.refusals import ANY_BODY, EDGE, KEY, READ_BODY, documented
 from semblance.service.ports.indexes import AUTO, ENGINES
 from semblance.service.settings import Settings
 
@@ -72,13 +72,13 @@ def _completed(described: dict[str, Any]) -> dict[str, Any]:
 def _describe_refusals(described: dict[str, Any], guard: Guard) -> None:
     """Document the errors of each operation, and the key that it requires."""
     for method, path, operation in _operations(described):
-        codes = _codes(method, operation)
+        edge = _edge_codes(method, operation)
         if guard.needs_key(method, path):
-            codes += KEY
+            edge += KEY
             operation["security"] = [{"key": []}]
             requires = f"Requires a key with the scope `{scope_of(method, path)}`."
             operation["description"] = f"{operation.get('description', '')}\n\n{requires}".strip()
-        refusals = documented(path, codes)
+        refusals = documented(path, operation["operationId"], edge)
         for status, own in operation["responses"].items():
             if status in refusals:  # of /ready, a problem in the shape of its own
                 refusals[status]["content"].update(own.get("content", {}))
@@ -89,9 +89,9 @@ def _describe_refusals(described: dict[str, Any], guard: Guard) -> None:
         described["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
 
 
-def _codes(method: str, operation: Mapping[str, Any]) -> list[str]:
-    """The codes of an operation, except those of keys."""
-    codes = [*EDGE, *OPERATIONS.get(operation["operationId"], ())]
+def _edge_codes(method: str, operation: Mapping[str, Any]) -> list[str]:
+    """The codes of errors before any route, except those of keys."""
+    codes = [*EDGE]
     if method not in READING:
         codes.append("origin_not_allowed")
     if method in ("POST", "PUT", "PATCH"):

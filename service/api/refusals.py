@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from semblance.service.api.error_shapes import Shape, shapes_of, status_in
@@ -93,11 +93,14 @@ OPERATIONS: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
-def documented(path: str, codes: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """The responses of a path for some codes, by status, in each shape that its clients read."""
+def documented(path: str, operation: str, edge: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """The responses of an operation and of the edge to errors, by status, in the shapes that clients read."""
+    shapes: dict[str, Sequence[Shape | None]] = {code: shapes_of(path)[:1] for code in edge}  # no body is read
+    shapes |= dict.fromkeys(UNREAD, (None,))
+    shapes |= dict.fromkeys(OPERATIONS.get(operation, ()), shapes_of(path))
     by_status: dict[int, dict[str, set[str]]] = {}
-    for code in set(codes):
-        for shape in (None,) if code in UNREAD else shapes_of(path):
+    for code, own in shapes.items():
+        for shape in own:
             status = by_status.setdefault(status_in(shape, STATUS_OF[code]), {})
             status.setdefault(_schema(shape), set()).add(code)
     return {str(status): _response(by_schema) for status, by_schema in by_status.items()}
