@@ -15,13 +15,13 @@ from pathlib import Path
 from fastapi.routing import APIRoute
 from pydantic import SecretStr
 from pydantic_core import PydanticUndefined
+from semblance_client.vocabulary.responses import WARNINGS
 
 from semblance.models import catalogue
 from semblance.service.api import errors
 from semblance.service.api.edge.key_entries import KeyRing, entry_of
 from semblance.service.api.edge.keys import Guard, scope_of
 from semblance.service.api.routes import ROUTERS
-from semblance.service.request_warnings import MEANINGS
 from semblance.service.settings import Settings
 from semblance_lab.cli.train import RECIPES
 from semblance_lab.evaluation import datasets
@@ -116,7 +116,7 @@ def warning_codes() -> Iterator[str]:
     """Table of the codes of warnings."""
     yield "| code | when |"
     yield "|---|---|"
-    for code, when in sorted(MEANINGS.items()):
+    for code, when in sorted(WARNINGS.items()):
         yield f"| `{code}` | {when} |"
 
 

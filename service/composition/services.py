@@ -21,14 +21,12 @@ from semblance.service.services import MetricsPage, Services
 from semblance.service.settings import Settings
 from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.compare import Compare
-from semblance.service.usecases.documents.count import CountDocuments
-from semblance.service.usecases.documents.delete import DeleteDocuments
+from semblance.service.usecases.documents.by_filter import DocumentsByFilter
 from semblance.service.usecases.documents.document_map import MapDocuments
 from semblance.service.usecases.documents.duplicates import FindDuplicates
 from semblance.service.usecases.documents.embed import DocumentEmbedder
 from semblance.service.usecases.documents.index import IndexDocuments
 from semblance.service.usecases.documents.index_stream import IndexStream
-from semblance.service.usecases.documents.listing import ListDocuments
 from semblance.service.usecases.documents.metadata import ChangeMetadata
 from semblance.service.usecases.documents.store import StoreDocuments
 from semblance.service.usecases.embed import Embed, TextEmbedder
@@ -110,9 +108,7 @@ def _use_cases(settings: Settings, models: LazyModels, stores: Stores, texts: Te
         Reembedder(models, collections, access, embedder),
         Compare(models, texts, models.calibrations, limits),
         Search(collections, access, texts, models.calibrations, limits),
-        CountDocuments(access),
-        ListDocuments(access),
-        DeleteDocuments(access, limits),
+        DocumentsByFilter(access, limits),
         ChangeMetadata(access, limits),
         duplicates,
         StoreDocuments(index_documents, duplicates, limits),

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 from semblance_client.vocabulary.explanation import Explanation
-from semblance_client.vocabulary.responses import RequestWarning, WarningCode
+from semblance_client.vocabulary.responses import RequestWarning
 
 from semblance.models.catalogue import explainable, required_vectors, similarity
 from semblance.models.embeddings import Doubles, TokenEmbeddings, Want
@@ -30,7 +30,7 @@ from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbedd
 from semblance.service.usecases.explain.word_links import strongest_links
 
 DEFAULT_MEASURE = "rcmd1_words"  # its links are words, and additional words of a document do not lower its score
-EMPTY: WarningCode = "empty_text"
+EMPTY = "empty_text"
 MOST_PASSAGES = 1000  # of the documents of a request; those that come after are truncated
 
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import pytest
 from rich.console import Console
+from semblance_client.vocabulary.responses import WARNINGS
 
 from semblance.models import catalogue
 from semblance.service.ports.indexes import AUTO
-from semblance.service.request_warnings import MEANINGS
 
 if TYPE_CHECKING:
     from tests.soak.fuzz import Report
@@ -133,7 +133,7 @@ def test_an_operation_lists_only_refusals_of_its_own(document: dict[str, Any]) -
 
 
 def test_warnings_have_the_codes_of_their_table(document: dict[str, Any]) -> None:
-    assert set(document["components"]["schemas"]["RequestWarning"]["properties"]["code"]["enum"]) == set(MEANINGS)
+    assert set(document["components"]["schemas"]["RequestWarning"]["properties"]["code"]["enum"]) == set(WARNINGS)
     answers = ("Similarities", "SearchResults", "PairExplanation", "ScoreDifference", "Stored", "EmbeddingsResponse")
     for answer in answers:
         assert "warnings" in document["components"]["schemas"][answer]["required"]

@@ -16,17 +16,15 @@ from semblance_client.vocabulary.matching import (
 
 from semblance.service.api.parameters import CollectionInPath
 from semblance.service.api.routing import StrictRoute, Use, json_answer
-from semblance.service.usecases.documents.count import CountDocuments
-from semblance.service.usecases.documents.delete import DeleteDocuments
+from semblance.service.usecases.documents.by_filter import DocumentsByFilter
 from semblance.service.usecases.documents.document_map import MapDocuments
-from semblance.service.usecases.documents.listing import ListDocuments
 
 router = APIRouter(prefix="/collections/{name}", tags=["documents"], route_class=StrictRoute)
 
 
 @router.post("/count", summary="Count documents by a filter")
 async def count_documents(
-    name: CollectionInPath, documents: Use[CountDocuments], body: CountRequest | None = None
+    name: CollectionInPath, documents: Use[DocumentsByFilter], body: CountRequest | None = None
 ) -> Counted:
     """Count the documents that match, and those with the most frequent values of some fields."""
     return await documents.count(name, body or CountRequest())
@@ -34,14 +32,14 @@ async def count_documents(
 
 @router.post("/list", summary="List documents by a filter")
 async def list_matching(
-    name: CollectionInPath, documents: Use[ListDocuments], body: ListRequest | None = None
+    name: CollectionInPath, documents: Use[DocumentsByFilter], body: ListRequest | None = None
 ) -> MatchingDocuments:
     """A page of the documents that match, sorted by their ids or by a metadata field.
 
     By ids, a cursor goes on after the last one, whatever is stored or deleted meanwhile; by a field it counts
     documents, as an offset does. Where texts are long, a page has less than `limit`.
     """
-    return await documents.matching(name, body or ListRequest())
+    return await documents.list(name, body or ListRequest())
 
 
 @router.post("/map", summary="Map documents", response_model=DocumentMap)
@@ -58,7 +56,7 @@ async def map_documents(
 
 
 @router.post("/delete", summary="Delete documents by a filter, or by their ids")
-async def delete_matching(name: CollectionInPath, body: DeleteRequest, documents: Use[DeleteDocuments]) -> Deleted:
+async def delete_matching(name: CollectionInPath, body: DeleteRequest, documents: Use[DocumentsByFilter]) -> Deleted:
     """Delete the documents that match, or those of some ids; ids that do not exist are left out.
 
     Those of ids are deleted in one transaction, those of a filter in transactions of at most 1,000: if the request

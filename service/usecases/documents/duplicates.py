@@ -27,8 +27,10 @@ from semblance.service.replication.access import CollectionAccess
 from semblance.service.turns import in_thread
 from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.cursors import Place, read_cursor, write_cursor
-from semblance.service.usecases.documents.clusters import Clusters, Member, Neighbor
-from semblance.service.usecases.documents.neighbors import (
+from semblance.service.usecases.documents.clusters import (
+    Clusters,
+    Member,
+    Neighbor,
     document_score,
     nearest_documents,
 )

@@ -125,7 +125,7 @@ async def answers(service: Service, where: object) -> Iterator[object]:
 
 async def overviews(service: Service, where: object) -> list[object]:
     facets = [FacetRequest(field="tenant"), FacetRequest(field="size")]
-    counted = await service.count.count("faq", CountRequest(filter=where, facets=facets))
+    counted = await service.by_filter.count("faq", CountRequest(filter=where, facets=facets))
     found: list[object] = [counted.count, counted.facets]
     for after, limit in (("", 100), ("", 2), ("c", 3)):
         page = await service.index.page("faq", write_cursor(Place(after)), limit)
@@ -135,7 +135,7 @@ async def overviews(service: Service, where: object) -> list[object]:
         ListRequest(filter=where, limit=50, sort=SortRequest(field="size", descending=True), offset=1),
         ListRequest(filter=where, limit=50, cursor=write_cursor(Place("b"))),
     ):
-        listed = await service.list.matching("faq", request)
+        listed = await service.by_filter.list("faq", request)
         found += [listed.documents, listed.cursor]
     for measure in ("cosine", "rcmd"):
         duplicates = await service.duplicates.open(
@@ -239,12 +239,15 @@ async def attempted(service: Service, kind: str, argument: Any, before: Stored) 
             with pytest.raises(Forbidden if argument in visible else UnknownDocument):
                 await service.index.delete("faq", argument)
         case "delete ids":
-            gone, deletion = visible.keys() & set(argument), service.delete.delete("faq", DeleteRequest(ids=argument))
+            gone, deletion = (
+                visible.keys() & set(argument),
+                service.by_filter.delete("faq", DeleteRequest(ids=argument)),
+            )
             return await deleted(deletion, gone, before)
         case "delete matching":
             where = parse_filter(argument)
             gone = {key for key, (_, metadata) in visible.items() if matches(where, metadata)}
-            return await deleted(service.delete.delete("faq", DeleteRequest(filter=argument)), gone, before)
+            return await deleted(service.by_filter.delete("faq", DeleteRequest(filter=argument)), gone, before)
         case "change":
             doc_id, values = argument
             changed = {doc_id: (visible[doc_id][0], {**visible[doc_id][1], **values})} if doc_id in visible else {}
@@ -392,10 +395,10 @@ REQUESTS: Mapping[str, Callable[[Service, str], Awaitable[object]]] = {
     "check": lambda service, name: service.index.check(name, [Document("a", "cat", {})]),
     "delete": lambda service, name: service.index.delete(name, "a"),
     "search": lambda service, name: service.search.search(SearchRequest(query="cat", collection=name)),
-    "count": lambda service, name: service.count.count(name, CountRequest()),
-    "list": lambda service, name: service.list.matching(name, ListRequest()),
-    "delete_ids": lambda service, name: service.delete.delete(name, DeleteRequest(ids=["a"])),
-    "delete_matching": lambda service, name: service.delete.delete(name, DeleteRequest(filter={"tenant": "acme"})),
+    "count": lambda service, name: service.by_filter.count(name, CountRequest()),
+    "list": lambda service, name: service.by_filter.list(name, ListRequest()),
+    "delete_ids": lambda service, name: service.by_filter.delete(name, DeleteRequest(ids=["a"])),
+    "delete_matching": lambda service, name: service.by_filter.delete(name, DeleteRequest(filter={"tenant": "acme"})),
     "change": lambda service, name: service.change.change(
         name, MetadataRequest(documents=[MetadataChange(id="a", metadata={"size": 1})])
     ),

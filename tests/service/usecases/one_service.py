@@ -20,13 +20,11 @@ from semblance.service.ports.embedding import ModelChoice
 from semblance.service.replication.limited_access import LimitedAccess
 from semblance.service.settings import Settings
 from semblance.service.usecases.collections import Collections
-from semblance.service.usecases.documents.count import CountDocuments
-from semblance.service.usecases.documents.delete import DeleteDocuments
+from semblance.service.usecases.documents.by_filter import DocumentsByFilter
 from semblance.service.usecases.documents.document_map import MapDocuments
 from semblance.service.usecases.documents.duplicates import FindDuplicates
 from semblance.service.usecases.documents.embed import DocumentEmbedder
 from semblance.service.usecases.documents.index import IndexDocuments
-from semblance.service.usecases.documents.listing import ListDocuments
 from semblance.service.usecases.documents.metadata import ChangeMetadata
 from semblance.service.usecases.embed import TextEmbedder
 from semblance.service.usecases.explain.best_passages import BestPassages
@@ -71,9 +69,7 @@ class OneService:
         self.best_passages = BestPassages(collections, access, texts)
         self.explain = Explain(models, self.best_passages, texts, {})
         self.duplicates = FindDuplicates(collections, access, texts)
-        self.count = CountDocuments(access)
-        self.list = ListDocuments(access)
-        self.delete = DeleteDocuments(access, LIMITS)
+        self.by_filter = DocumentsByFilter(access, LIMITS)
         self.change = ChangeMetadata(access, LIMITS)
         self.map = MapDocuments(access)
 

@@ -10,8 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semblance.models.embeddings import unit_rows
-from semblance.service.usecases.documents.clusters import MOST_MEMBERS, ClusterBatch, Clusters, Member, Neighbor
-from semblance.service.usecases.documents.neighbors import document_score
+from semblance.service.usecases.documents.clusters import (
+    MOST_MEMBERS,
+    ClusterBatch,
+    Clusters,
+    Member,
+    Neighbor,
+    document_score,
+)
 
 COUNT = 150  # more than two batches
 IDS = [f"{i:03}" for i in range(COUNT)]

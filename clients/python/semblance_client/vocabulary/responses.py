@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Literal, TypeAlias, get_args
+from collections.abc import Mapping, Sequence
+from typing import Annotated, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 MAX_WARNINGS = 100  # in one response
 
-WarningCode: TypeAlias = Literal[
-    "empty_text", "filter_type_mismatch", "incomplete_search", "unknown_filter_field", "unread_text"
-]
+# code of a warning -> when; docs/errors.md lists them
+WARNINGS: Mapping[str, str] = {
+    "empty_text": "A document to rerank has no visible character, or no token, so that it is ranked last",
+    "filter_type_mismatch": "No document has a value of the condition's type in that field, such as a number",
+    "incomplete_search": "The index on another server has too many stale passages: more documents may match",
+    "unknown_filter_field": "No document of the collection has that field in its metadata",
+    "unread_text": "The model cannot read at least half of a text's letters, or any sign of a text without letters",
+}
 
 Space: TypeAlias = Annotated[
     str,
@@ -43,7 +48,7 @@ class RequestWarning(ResponseBody):
 
     pointer: Annotated[str, BeforeValidator(_encodable)]
     """JSON pointer into the body; query parameters are named like fields of a body."""
-    code: Annotated[str, Field(json_schema_extra={"enum": list(get_args(WarningCode))})]
+    code: Annotated[str, Field(json_schema_extra={"enum": list(WARNINGS)})]
     """Stable; programs may rely on it."""
     detail: str
 
