@@ -1,4 +1,4 @@
-"""Near-duplicates: the neighbors of documents, and clusters that a chain of similar pairs links."""
+"""Near-duplicates: neighbors of documents, and clusters that a chain of pairs links."""
 
 from __future__ import annotations
 
