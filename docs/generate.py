@@ -17,6 +17,7 @@ from pydantic import SecretStr
 from pydantic_core import PydanticUndefined
 from semblance_client.vocabulary.responses import WARNINGS
 
+from docs.request import request
 from semblance.models import catalogue
 from semblance.service.api import errors
 from semblance.service.api.edge.key_entries import KeyRing, entry_of
@@ -199,6 +200,7 @@ GENERATED: Mapping[str, tuple[str, Callable[[], Iterator[str]]]] = {
     "recipes": ("docs/training.md", recipes),
     "recipe_settings": ("docs/training.md", recipe_settings),
     "origin_settings": ("docs/origin.md", origin_settings),
+    "request": ("docs/request.md", request),
 }
 
 

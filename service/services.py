@@ -1,4 +1,4 @@
-"""The services of a process: use cases, models, metrics and settings, which routes receive by type."""
+"""The services of a process, which routes receive by type."""
 
 from __future__ import annotations
 

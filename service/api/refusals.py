@@ -94,7 +94,7 @@ OPERATIONS: Mapping[str, tuple[str, ...]] = {
 
 
 def documented(path: str, operation: str, edge: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """The responses of an operation and of the edge to errors, by status, in the shapes that clients read."""
+    """The responses to errors of an operation and of the edge, by status."""
     shapes: dict[str, Sequence[Shape | None]] = {code: shapes_of(path)[:1] for code in edge}  # no body is read
     shapes |= dict.fromkeys(UNREAD, (None,))
     shapes |= dict.fromkeys(OPERATIONS.get(operation, ()), shapes_of(path))
