@@ -1,4 +1,4 @@
-"""Who sent the request that a task serves, and what of the collections it may reach."""
+"""The caller of the current request and its permissions."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def current_caller() -> str:
 
 
 def current_permission() -> Permission:
-    """What the request of this task may reach; everything outside of requests.
+    """The permission of the current request; everything outside of requests.
 
     Threads of a pool do not inherit it: read it before going there.
     """

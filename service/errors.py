@@ -65,7 +65,7 @@ class Unauthorized(SemblanceError):
 class Forbidden(SemblanceError):
     """The API key lacks the scope that the route requires, or its limits exclude the request.
 
-    `caller` is the name of the key where a request is refused before its caller is known.
+    `caller` is the name of the key where a request is rejected before its caller is known.
     """
 
     code = "forbidden"
@@ -100,7 +100,7 @@ class BadBackup(SemblanceError):
 
 
 class PartsRefused(SemblanceError):
-    """Parts of the request are refused; `problems` lists them all."""
+    """Parts of the request are rejected; `problems` lists them all."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)

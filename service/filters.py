@@ -133,7 +133,7 @@ def parse_filter(json: object) -> Filter:
 
 
 def type_of(value: Scalar) -> ValueType:
-    """Type of a value: `True` is no number.
+    """Type of a value: `True` is not a number.
 
     >>> type_of(True), type_of(1), type_of(1.5), type_of("1"), type_of(None)
     ('boolean', 'number', 'number', 'string', 'null')

@@ -98,7 +98,7 @@ def _found(hit: Hit) -> FoundDocument:
 
 @contextmanager
 def _tool_errors() -> Iterator[None]:
-    """Show the model why the service refused a call, so that it can call again."""
+    """Show the model why the service rejected a call, so that it can call again."""
     try:
         yield
     except SemblanceError as error:

@@ -1,1 +1,1 @@
-"""HTTP: routes parse, call one use case, and shape the answer."""
+"""HTTP: routes parse, call one use case, and shape the response."""

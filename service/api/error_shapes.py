@@ -18,7 +18,7 @@ from semblance.service.api.playground_links import playground_address
 from semblance.service.errors import Problem
 from semblance.service.rendering.html.refusal import render_refusal
 
-SHOWN = 10  # refused parts in one message
+SHOWN = 10  # rejected parts in one message
 FIELDS = "fields"  # in the scope of a request: the fields of its body, once this has been read
 
 _OPENAI_PATHS = re.compile(r"/v[12]/.*|/rerank|/score|/pooling", re.DOTALL)
@@ -29,7 +29,7 @@ _TEI_FIELDS = {"/rerank": "texts", "/similarity": "inputs"}  # path -> the field
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A refusal: its status, stable code and detail, and the refused parts of the request."""
+    """A refusal: its status, stable code and detail, and the rejected parts of the request."""
 
     status: int
     code: str
@@ -43,7 +43,7 @@ class Refused:
 
     @property
     def details(self) -> list[str]:
-        """The details of the first refused parts, or of the whole."""
+        """The details of the first rejected parts, or of the whole."""
         return [f"{part.pointer}: {part.detail}".removeprefix(": ") for part in self.parts[:SHOWN]] or [self.detail]
 
     @property
@@ -58,7 +58,7 @@ def _type_of(status: int) -> str:
 
 
 class ErrorOut(BaseModel):
-    """What was wrong."""
+    """The error."""
 
     message: str
     type: str = Field(
@@ -153,7 +153,7 @@ class Refusal(Response):
         super().__init__(_ascii(problem), refused.status, headers, media_type)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the answer; only this method chooses between the shapes."""
+        """Send the response; only this method chooses between the shapes."""
         if scope["method"] == "GET" and prefers_page(Request(scope)):
             self._send_as("text/html; charset=utf-8", self._page(scope))
             self.headers.update(PICTURE_HEADERS)

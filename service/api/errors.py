@@ -152,12 +152,12 @@ FRAMEWORK_CODES: Mapping[int, str] = {
 
 _TWICE = re.compile(r"/v1/v[12]/")
 RETRY_AFTER_S = 1
-MAX_PARTS = 100  # refused parts in one answer
+MAX_PARTS = 100  # rejected parts in one response
 MAX_DETAIL = 500
 
 
 class ProblemPart(BaseModel):
-    """One refused part of the request."""
+    """One rejected part of the request."""
 
     pointer: str = Field(description="JSON pointer into the body; query parameters are named like fields of a body.")
     code: str
@@ -178,7 +178,7 @@ class ProblemDetails(BaseModel):
 def problem(
     status: int, code: str, detail: str, parts: Sequence[errors.Problem] = (), retry_after_s: int = RETRY_AFTER_S
 ) -> Response:
-    """The answer to a refused or failed request, in the shape of its route."""
+    """The response to a rejected or failed request, in the shape of its route."""
     refused = Refused(status, code, detail, parts)
     body = ProblemDetails(
         title=refused.title,
@@ -192,7 +192,7 @@ def problem(
 
 
 def internal_error(request_id: str) -> str:
-    """What a client learns of an unexpected error."""
+    """The message to a client about an unexpected error."""
     return f"internal error; see the log for request {request_id}"
 
 

@@ -1,4 +1,4 @@
-"""Formats of an answer: which one a client accepts, and the headers of pages and pictures."""
+"""Formats of a response: which one a client accepts, and the headers of pages and pictures."""
 
 from __future__ import annotations
 

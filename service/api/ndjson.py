@@ -90,12 +90,12 @@ class StreamAnswer(StreamingResponse):
     Starlette's own StreamingResponse also listens for a disconnect, and would swallow parts of a body that is still
     being received; here the middleware listens.
 
-    The answer begins with its first line. Once it has begun, nginx passes on no more of the body than fits into its
+    The response begins with its first line. Once it has begun, nginx passes on no more of the body than fits into its
     buffers; so a body that is stored as one batch passes through it whole.
     """
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the answer."""
+        """Send the response."""
         del scope, receive
         lines = aiter(self.body_iterator)
         self.body_iterator = _with_first(await anext(lines), lines)
@@ -109,7 +109,7 @@ async def _with_first(first: Any, rest: AsyncIterator[Any]) -> AsyncIterator[Any
 
 
 class Report(Protocol):
-    """The lines of an answer, and the last one if they fail."""
+    """The lines of a response, and the last one if they fail."""
 
     def lines(self) -> AsyncIterator[BaseModel]:
         """All lines, the last one included."""
@@ -119,7 +119,7 @@ class Report(Protocol):
 
 
 async def answer_lines(report: Report, metrics: Metrics, request_id: str) -> AsyncIterator[bytes]:
-    """Yield the lines of an answer; an error ends them with a line that names it."""
+    """Yield the lines of a response; an error ends them with a line that names it."""
     try:
         async for line in report.lines():
             yield _line(line)

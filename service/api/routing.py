@@ -1,4 +1,4 @@
-"""How routes receive their services and their JSON body, and how they answer.
+"""Routes that receive services and a JSON body, and their responses.
 
 JSON routes go around FastAPI's argument resolution, which costs more than a small request itself:
 docs/decisions/0022-shortcuts-around-the-framework.md has the figures.
@@ -50,7 +50,7 @@ else:
 
 
 class StrictRoute(APIRoute):
-    """Route that refuses unknown query parameters, as bodies refuse unknown fields."""
+    """Route that rejects unknown query parameters, as bodies reject unknown fields."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -79,7 +79,7 @@ class StrictRoute(APIRoute):
 class JsonRoute(StrictRoute):
     """Route whose handler takes `body` and services (`Use[...]`), and returns a Response.
 
-    It documents, accepts and refuses the same as FastAPI's own route (tests/service/api/test_routing.py), except for
+    It documents, accepts and rejects the same as FastAPI's own route (tests/service/api/test_routing.py), except for
     query parameters, of which it has none.
     """
 
@@ -117,7 +117,7 @@ class JsonRoute(StrictRoute):
 
 
 async def json_answer(kind: str, size: float, write: Callable[[], str | bytes]) -> Response:
-    """An answer with the JSON that `write` returns; large ones are written in a thread.
+    """A response with the JSON that `write` returns; large ones are written in a thread.
 
     Args:
         kind: what is written, for the estimate of the time that it takes.
@@ -128,14 +128,14 @@ async def json_answer(kind: str, size: float, write: Callable[[], str | bytes]) 
 
 
 def with_truncated(answer: Response, count: int) -> Response:
-    """The answer, with the number of truncated texts in a header if there are any."""
+    """The response, with the number of truncated texts in a header if there are any."""
     if count:
         answer.headers["x-semblance-truncated"] = str(count)
     return answer
 
 
 def _parse(content: bytes) -> Any:
-    # json.loads rather than pydantic's one-pass parser: that refuses a lone surrogate without saying in which field
+    # json.loads rather than pydantic's one-pass parser: that rejects a lone surrogate without saying in which field
     try:
         return json.loads(content)
     except json.JSONDecodeError as error:

@@ -138,7 +138,7 @@ def room_of(caller: str, waiting: Mapping[str, int], queued_tokens: int) -> int:
     """Tokens that a caller may add to the queue, given the waiting tokens of each caller.
 
     It may fill the queue if no one else waits. An equal share is open to it even while others fill the queue: they are
-    refused more until the queue has room again.
+    rejected more until the queue has room again.
 
     >>> room_of("a", {"a": 900}, 1000), room_of("a", {"a": 100, "b": 900}, 1000), room_of("a", {"b": 1000}, 1000)
     (100, 400, 500)

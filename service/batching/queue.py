@@ -130,7 +130,7 @@ class Queue:
         return [Completion(request.future, error=error) for request in requests]
 
     def _admit(self, request: QueuedRequest, keys: Sequence[Hashable]) -> None:
-        """Refuse a request that exceeds a limit; under the lock of `put`, so that bursts count."""
+        """Reject a request that exceeds a limit; under the lock of `put`, so that bursts count."""
         tokens = sum(len(text) for text in request.texts)
         if tokens > self._limits.request_tokens:
             raise TooManyTokens(

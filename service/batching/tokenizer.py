@@ -49,7 +49,7 @@ class TokenizerThread:
     async def tokenize(
         self, encoder: Encoder, texts: Sequence[str], role: Role, truncate: Truncate
     ) -> list[TokenizedText]:
-        """Tokens of each text. Raises BadTexts with the position of every refused text; NotReady."""
+        """Tokens of each text. Raises BadTexts with the position of every rejected text; NotReady."""
         tokenized: list[TokenizedText] = []
         problems: list[TextProblem] = []
         for start, part in _parts(texts):

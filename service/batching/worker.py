@@ -81,7 +81,7 @@ class Worker:
     async def encode(
         self, encoder: Encoder, tokenized: Sequence[TokenizedText], want: Want, *, bulk: bool = False
     ) -> list[TokenEmbeddings]:
-        """Embeddings of each text, in order. Background calls (`bulk`) run last, never refused.
+        """Embeddings of each text, in order. Background calls (`bulk`) run last, never rejected.
 
         Raises:
             ModelFailed: names the texts that the model fails on.
@@ -145,7 +145,7 @@ class Worker:
     def _run(self, number: int) -> None:
         """Main loop of a thread.
 
-        However it ends, every caller gets an answer, and the other threads end, too.
+        However it ends, every caller gets a response, and the other threads end, too.
         """
         try:
             while (batch := self._next_batch()) is not None:

@@ -46,7 +46,7 @@ PASSAGE_OVERLAP = 1
 
 
 def cut_for(passages: Passages | Cut, encoder: Encoder) -> Cut | None:
-    """How documents are cut for an encoder. Raises InvalidRequest if that leaves no room."""
+    """The cut of documents for an encoder. Raises InvalidRequest if that leaves no room."""
     if passages == "none":
         return None
     least = MIN_ROOM + overhead(partial(encoder.tokenize, role="document", truncate="END"))

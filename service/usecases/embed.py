@@ -19,8 +19,8 @@ from semblance.service.observability.metrics import Metrics
 from semblance.service.offload import Offload
 from semblance.service.ports.embedding import Embedder, EmbeddingCache, Miss, ServedModels
 
-MAX_TOKEN_VECTORS = 8192  # of one answer: 70 MB of JSON where each has 384 numbers
-UNREAD_SHARE = 0.5  # of the letters of a text, from which its answer has a warning
+MAX_TOKEN_VECTORS = 8192  # of one response: 70 MB of JSON where each has 384 numbers
+UNREAD_SHARE = 0.5  # of the letters of a text, from which its response has a warning
 
 
 class InputText(NamedTuple):

@@ -1,4 +1,4 @@
-"""What only the service can check in a request: configured limits, filters, versions."""
+"""Checks of requests by the service: configured limits, filters, versions."""
 
 from __future__ import annotations
 

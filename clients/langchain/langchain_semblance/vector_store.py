@@ -15,10 +15,10 @@ from langchain_semblance.hits import document_of
 
 
 class RefusedDocuments(ValueError):
-    """The service stored some documents and refused others.
+    """The service stored some documents and rejected others.
 
     Attributes:
-        result: which were refused, by their position from 1, and why.
+        result: which were rejected, by their position from 1, and why.
     """
 
     def __init__(self, result: Uploaded) -> None:

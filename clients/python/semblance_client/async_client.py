@@ -63,7 +63,7 @@ class AsyncClient:
         """Do what a `Call` describes, such as for a route without a method here.
 
         Raises:
-            SemblanceError: the service refused it, or could not be reached.
+            SemblanceError: the service rejected it, or could not be reached.
         """
         return await self._run(job.steps(self._retries))
 

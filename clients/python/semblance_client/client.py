@@ -36,7 +36,7 @@ class Client:
     Args:
         base_url: address of the service.
         api_key: key sent with every request; by default that of the environment variable SEMBLANCE_CLIENT_KEY.
-        timeout_s: seconds to wait for an answer, and for a connection 10 at most.
+        timeout_s: seconds to wait for a response, and for a connection 10 at most.
         retries: how often a call is repeated while the service is overloaded or away. Calls that change something are
             only repeated if it is certain that nothing has happened.
 
@@ -70,7 +70,7 @@ class Client:
         """Do what a `Call` describes, such as for a route without a method here.
 
         Raises:
-            SemblanceError: the service refused it, or could not be reached.
+            SemblanceError: the service rejected it, or could not be reached.
         """
         return self._run(job.steps(self._retries))
 

@@ -1,4 +1,4 @@
-"""What both clients share of their connection, and of the form of their methods."""
+"""Connection settings and method signatures that both clients share."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def address_of(http: httpx2.Client | httpx2.AsyncClient) -> httpx2.URL:
 
 
 def with_signature(method: F, build: Callable[..., Any]) -> F:
-    """Give a method the parameters of `build` after `self`, and its answer as return type."""
+    """Give a method the parameters of `build` after `self`, and its response as return type."""
     parameters = inspect.signature(build).parameters.values()
     me = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
     answer = next(iter(get_args(get_type_hints(build)["return"])), None)

@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 
 KEY_VARIABLE = "SEMBLANCE_CLIENT_KEY"
-DETAIL_CHARS = 200  # shown of an answer that is not the service's
+DETAIL_CHARS = 200  # shown of a response that is not the service's
 
 # Codes of refusals after which nothing has happened, so that any request may be sent again.
 NOTHING_DONE = frozenset({"overloaded", "model_loading", "write_conflict"})
@@ -18,7 +18,7 @@ TRANSIENT = NOTHING_DONE | {"not_ready", "store_unavailable", "version_not_reach
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A part of a request that was refused.
+    """A part of a request that was rejected.
 
     Attributes:
         pointer: JSON pointer into the body, such as `/pairs/1/b`.
@@ -33,15 +33,15 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What a refusal says.
+    """The contents of an error response.
 
     Attributes:
         status: HTTP status.
-        code: stable code, such as `unknown_collection`; empty if a proxy refused.
+        code: stable code, such as `unknown_collection`; empty if a proxy rejected the request.
         message: the service's own words.
         request_id: by which the request is found in the service's log.
         retry_after_s: seconds after which to try again.
-        problems: the parts of the request that were refused, 100 at most.
+        problems: the parts of the request that were rejected, 100 at most.
     """
 
     status: int | None = None
@@ -56,12 +56,12 @@ class SemblanceError(Exception):
     """A call failed: root of all errors of this package, and the error itself after status 500.
 
     Attributes:
-        status: HTTP status, or None if there was no answer.
+        status: HTTP status, or None if there was no response.
         code: code of the service's table of errors, such as `unknown_collection`; may be empty.
         message: the service's own words; `str(error)` also has method, path and status.
-        request_id: by which the request is found in the service's log; None if there was no answer.
+        request_id: by which the request is found in the service's log; None if there was no response.
         retry_after_s: seconds after which to try again, if the service said so.
-        problems: the parts of the request that were refused, 100 at most.
+        problems: the parts of the request that were rejected, 100 at most.
     """
 
     def __init__(self, text: str, refusal: Refusal | None = None) -> None:
@@ -124,12 +124,12 @@ class Unavailable(SemblanceError):
 
     @property
     def transient(self) -> bool:
-        """Whether the same request may succeed later: by the code, and if a proxy refused."""
+        """Whether the same request may succeed later: by its code, or as a proxy rejected it."""
         return super().transient or not self.code
 
 
 class Unreachable(SemblanceError):
-    """No answer: the address is wrong, the service does not run, or the connection was lost.
+    """No response: the address is wrong, the service does not run, or the connection was lost.
 
     Args:
         text: what happened.
@@ -152,7 +152,7 @@ class Unreachable(SemblanceError):
 
 
 class UnexpectedAnswer(SemblanceError):
-    """The answer is not one of Semblance: another service may run at this address."""
+    """The response is not one of Semblance: another service may run at this address."""
 
 
 _BY_STATUS: dict[int, type[SemblanceError]] = {
@@ -169,7 +169,7 @@ _UNSENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx
 
 
 def error_of(method: str, path: str, response: httpx2.Response) -> SemblanceError:
-    """The error for a refused request."""
+    """The error for a rejected request."""
     status = response.status_code
     body = _json(response)
     message = str(body.get("detail") or response.text[:DETAIL_CHARS])
@@ -188,7 +188,7 @@ def error_of(method: str, path: str, response: httpx2.Response) -> SemblanceErro
 
 
 def unreachable(address: object, error: httpx2.HTTPError) -> Unreachable:
-    """The error for a request without an answer."""
+    """The error for a request without a response."""
     reason = str(error) or type(error).__name__
     if isinstance(error, _UNSENT):
         return Unreachable(f"cannot reach {address}: {reason}; is the service running there?", sent=False)
@@ -212,7 +212,7 @@ def _json(response: httpx2.Response) -> dict[str, Any]:
 
 
 def _problems(body: dict[str, Any]) -> tuple[Problem, ...]:
-    """The refused parts that the body lists."""
+    """The rejected parts that the body lists."""
     listed = body.get("errors")
     parts = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
     return tuple(Problem(*(str(each.get(name, "")) for name in ("pointer", "code", "detail"))) for each in parts)

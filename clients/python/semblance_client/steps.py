@@ -1,4 +1,4 @@
-"""What a call does, without input and output: requests, and what follows from answers.
+"""The steps of a call without input and output: requests, and decisions by responses.
 
 `Client` and `AsyncClient` send the requests; everything else is decided here, once for both.
 """
@@ -53,7 +53,7 @@ Steps: TypeAlias = Generator[Request, httpx2.Response, T]
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """How often and how long a call is repeated.
+    """Limits on the repetition of a call.
 
     A pause lasts as long as the service asks for by `retry-after`; otherwise 0.5 s, then twice that and so on, up to
     4 s. A call that would have to wait for longer than `total_s` fails at once.
@@ -89,7 +89,7 @@ class RetryTimer:
 
 
 class Job(Protocol[T_co]):
-    """What a method of the clients does."""
+    """The work of a client's method."""
 
     def steps(self, retries: Retries) -> Steps[T_co]:
         """Its requests and result. Raises SemblanceError."""
@@ -97,11 +97,11 @@ class Job(Protocol[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[T]):
-    """One request with an answer of type T.
+    """One request with a response of type T.
 
     Attributes:
         request: what is sent.
-        parse: reads the body of the answer. Raises ValueError.
+        parse: reads the body of the response. Raises ValueError.
         repeatable: whether a second application has the same outcome as the first, as of every read. Others are only
             sent again if it is certain that nothing has happened.
     """

@@ -1,4 +1,4 @@
-"""Answers of /rerank, in the shapes that clients of several APIs read."""
+"""Responses of /rerank, in the shapes that clients of several APIs read."""
 
 from __future__ import annotations
 

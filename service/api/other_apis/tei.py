@@ -59,7 +59,7 @@ def end_of(truncate: bool | None, direction: Literal["left", "right"] | None) ->
 
 
 class TruncationFields(LenientBody):
-    """What TEI's requests say of long texts. Fields that are not listed are ignored."""
+    """Fields of TEI for long texts. Fields that are not listed are ignored."""
 
     truncate: bool | None = None
     """False rejects longer texts; by default they are truncated."""
@@ -193,7 +193,7 @@ class TeiDecodeRequest(LenientBody):
 
 
 class TeiPooling(BaseModel):
-    """How the vector of a text is made of those of its tokens."""
+    """The pooling of token vectors."""
 
     pooling: str
 

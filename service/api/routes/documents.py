@@ -79,7 +79,7 @@ _NDJSON_DOCS = {
 async def store_documents(name: CollectionInPath, body: DocumentsRequest, documents: Use[StoreDocuments]) -> Stored:
     """Store documents in one transaction, all or none; an id that exists is replaced.
 
-    A 422 names every refused document by its position. A text with an `embedding` is not encoded.
+    A 422 names every rejected document by its position. A text with an `embedding` is not encoded.
 
     NDJSON, sent as `application/x-ndjson` with one document a line, such as `{"id": "1", "text": "A text."}`, and any
     number of lines, is stored in batches of at most 256. Each batch is answered with a line when it is on disk, which
@@ -92,7 +92,7 @@ async def store_documents(name: CollectionInPath, body: DocumentsRequest, docume
 async def _store_lines(request: Request) -> Response:
     services: Services = request.app.state.services
     name = request.path_params["name"]
-    # reject an unknown collection with its own status, before the answer begins
+    # reject an unknown collection with its own status, before the response begins
     await services[IndexDocuments].check_writable(name)
     lines = read_lines(request.stream(), services[Settings].max_body_bytes)
     batches = services[IndexStream].store(name, lines)

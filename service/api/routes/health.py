@@ -28,7 +28,7 @@ async def get_readiness(readiness: Use[Readiness], response: Response) -> Ready:
     """Whether requests should come here: 503 if a check fails, and during shutdown.
 
     `degraded` is ready: the service answers, although the database is unreachable, a collection is missing, or the disk
-    refuses writes.
+    rejects writes.
     """
     if not readiness.is_ready():
         response.status_code = 503

@@ -96,7 +96,7 @@ def document_score(scores: Floats) -> float:
     """Score of two documents from the (p, q) scores of their passages.
 
     Each passage counts by the most similar one of the other document; the smaller of both means is taken, so that a
-    document is no duplicate of a longer one that contains it. It is symmetric, and of single passages their score.
+    document is not a duplicate of a longer one that contains it. It is symmetric, and of single passages their score.
     """
     if scores.size == 1:  # as of most documents: without the time that the reductions take
         return float(scores[0, 0])

@@ -46,7 +46,7 @@ class DocumentEmbeddings:
 
 
 class _Passage(NamedTuple):
-    """What is stored of a passage."""
+    """The stored data of a passage."""
 
     vector: Floats
     truncated: bool
@@ -154,7 +154,7 @@ class DocumentEmbedder:
         parts = [whole]
         for doc_id in [each for each in texts if each not in short]:
             own = spans.get(doc_id) or await self._cut(encoder, texts[doc_id], cut)
-            background = bulk or len(own) > INTERACTIVE  # a book must not hold up, or be refused for, what others ask
+            background = bulk or len(own) > INTERACTIVE  # a book must not hold up, or be rejected for, what others ask
             parts.append(await self._embed_passages(encoder, doc_id, texts[doc_id], own, want, bulk=background))
         return DocumentEmbeddings(
             by_id={doc_id: embedding for each in parts for doc_id, embedding in each.by_id.items()},
@@ -242,7 +242,7 @@ def _vector(given: GivenEmbedding) -> Floats:
 
 
 def _adopted(given: GivenEmbedding, text: TokenizedText | None, tokens: TokenStorage) -> DocumentEmbedding:
-    """What is stored of an embedding that fits."""
+    """The stored data of an embedding that fits."""
     assert text is not None
     codes = [given.codes] if tokens == "int8" and given.codes is not None else None
     return DocumentEmbedding(_vector(given)[None], text.truncated, None, codes, given.code_error if codes else 0.0)

@@ -87,7 +87,7 @@ class QueriedDocuments:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Indexed:
-    """What the index has of some documents: (p, d) vectors by id, and terms by passage."""
+    """Some documents in the index: (p, d) vectors by id, and terms by passage."""
 
     vectors: Mapping[str, Floats]
     terms: Mapping[PassageKey, Sequence[TermScore]]
@@ -188,7 +188,7 @@ def _look_up(index: VectorIndex, query: DocumentQuery, read: CutDocuments, store
 
 
 def _state(read: CutDocuments) -> tuple[str, str, dict[str, int]]:
-    """What changes with any write to the documents or their embeddings."""
+    """A value that changes with any write to the documents or their embeddings."""
     versions = {each.id: each.version for each in read.documents.values()}
     return read.collection.version.epoch, read.collection.settings.generation, versions
 

@@ -110,7 +110,7 @@ class ExplainedDifference:
 
     @property
     def difference(self) -> float:
-        """How far a stands above b; negative if it stands below."""
+        """The distance of a above b; negative if it stands below."""
         return self.a.combined - self.b.combined
 
     def response(self) -> ScoreDifference:

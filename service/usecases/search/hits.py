@@ -13,7 +13,7 @@ from semblance.service.ports.indexes import HybridHit, PassageHit, TermScore
 
 @dataclass(frozen=True, slots=True)
 class RankedTerms:
-    """How the best passage of a document matches a query by its terms.
+    """The match of a document's best passage and a query by their terms.
 
     Attributes:
         vector_rank: of the document among those nearest by vector, from 1; None if it is not among them.

@@ -16,7 +16,7 @@ AUTO_SHARE = 0.5  # of the information of a query; if no document has it, mode a
 
 
 def bonus_of(score: float) -> float:
-    """What a score by BM25 adds to that of a measure: up to `MAX_BONUS`, ever more slowly.
+    """The bonus for a score by BM25: up to `MAX_BONUS`, ever more slowly.
 
     >>> bonus_of(0.0), bonus_of(10.0)
     (0.0, 0.1)

@@ -1,1 +1,1 @@
-"""What the methods of both clients send, and how they read the answers."""
+"""Requests of the methods of both clients, and parsers of their responses."""

@@ -1,7 +1,7 @@
-"""Calls about texts, searches and models: what they send, and how they read the answers.
+"""Calls about texts, searches and models: their requests, and parsers of their responses.
 
-Each function builds one `Call`; `Client` and `AsyncClient` have it as a method that returns the answer. Arguments that
-are left out, or None, are not sent: their defaults are those of the service. `GET /docs` of a service has the details.
+Each function builds one `Call`; `Client` and `AsyncClient` have it as a method that returns the response. Arguments
+that are left out, or None, are not sent: their defaults are those of the service. `GET /docs` has the details.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def similarity(
         measure: a name of `measures()`; cosine by default.
         model: a served model.
         explain: whether to return the words behind each score.
-        truncate: the end at which a text that is too long is truncated; NONE refuses it.
+        truncate: the end at which a text that is too long is truncated; NONE rejects it.
 
     Example:
         >>> answer = client.similarity([("A cat sleeps.", "The kitten naps.")], measure="rcmd_words")
@@ -116,7 +116,7 @@ def search(  # noqa: PLR0913 - one parameter a field of the request
         min_score: least score of a hit.
         min_probability: least probability of a hit; the measure needs a calibration.
         min_version: answer from this version of the collection or a later one.
-        truncate: the end at which a query that is too long is truncated; NONE refuses it.
+        truncate: the end at which a query that is too long is truncated; NONE rejects it.
         passages: most passages of a hit; 1 by default.
         mode: whether documents are found by vector (the default), by terms, by both, or by what suits the query.
         highlight: whether to return the snippet of each hit, or sizes such as `{"chars": 160, "marks": 3}`.
@@ -181,7 +181,7 @@ def explain(  # noqa: PLR0913 - one parameter a field of the request
         model: a served model.
         granularity: whether links connect words, the default, or tokens.
         max_links: number of links to return; 200 by default.
-        truncate: the end at which a text that is too long is truncated; NONE refuses it.
+        truncate: the end at which a text that is too long is truncated; NONE rejects it.
 
     Example:
         >>> why = client.explain("my parcel never came", id="shipping-001")  # of the collection `default`
@@ -222,7 +222,7 @@ def explain_difference(  # noqa: PLR0913 - one parameter a field of the request
         collection: the collection of both; `default` by default.
         measure: the score to explain; `rcmd_words` by default.
         mode: `hybrid` adds the bonus of terms, by which hybrid searches order documents; `vector` by default.
-        truncate: the end at which a query that is too long is truncated; NONE refuses it.
+        truncate: the end at which a query that is too long is truncated; NONE rejects it.
 
     Example:
         >>> why = client.explain_difference("my parcel never came", "shipping-001", "shipping-002")
@@ -252,7 +252,7 @@ def embed(
         model: a served model, by its name in `model_names()`.
         dimensions: keep only the first ones, scaled to unit length.
         input_type: `document` or `query`, for models that read them differently; query by default.
-        truncate: the end at which a text that is too long is truncated; by default it is refused.
+        truncate: the end at which a text that is too long is truncated; by default it is rejected.
 
     Example:
         >>> [cat, kitten] = client.embed(["A cat sleeps.", "The kitten naps."], "minilm-words").vectors

@@ -33,7 +33,7 @@ Line: TypeAlias = NewDocument | bytes | str
 
 @dataclass(frozen=True, slots=True)
 class LineProblem:
-    """A document that was refused, or stored with a warning.
+    """A document that was rejected, or stored with a warning.
 
     Attributes:
         line: its number in the upload, counted from 1.
@@ -50,7 +50,7 @@ class LineProblem:
 
 @dataclass(frozen=True, slots=True)
 class StoredBatch:
-    """Documents on disk: every line up to `through_line` is stored, or refused.
+    """Documents on disk: every line up to `through_line` is stored, or rejected.
 
     Attributes:
         through_line: number of the last line.
@@ -69,12 +69,12 @@ class StoredBatch:
 
 @dataclass(slots=True)
 class Uploaded:
-    """What became of an upload.
+    """The result of an upload.
 
     Attributes:
         upserted: number of lines that were stored.
         truncated: number of them that are longer than the model reads.
-        failed: number of lines that were refused.
+        failed: number of lines that were rejected.
         refused: the first 100 of these.
         warned: the first 100 lines that were stored with a warning.
     """
@@ -176,7 +176,7 @@ def upload(
 
 
 def stored_batch(event: dict[str, Any], first: int = 1) -> StoredBatch:
-    """One line of the answer, with line numbers of the whole upload. Raises KeyError, TypeError."""
+    """One line of a response, numbered in the whole upload. Raises KeyError, TypeError."""
     refused, warned = (
         tuple(
             LineProblem(first - 1 + each["line"], each["code"], each["pointer"].removeprefix("/"), each["detail"])
@@ -189,14 +189,14 @@ def stored_batch(event: dict[str, Any], first: int = 1) -> StoredBatch:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """The batches that an answer acknowledges, and the error that ends it, if any."""
+    """The batches that a response acknowledges, and the error that ends it, if any."""
 
     batches: list[StoredBatch]
     error: SemblanceError | None = None
 
 
 def _read(path: str, response: httpx2.Response, first: int) -> _Answer:
-    """Read the answer to lines that begin with number `first`."""
+    """Read the response to lines that begin with number `first`."""
     if response.is_error:
         return _Answer([], error_of("POST", path, response))
     batches: list[StoredBatch] = []
@@ -215,7 +215,7 @@ def _read(path: str, response: httpx2.Response, first: int) -> _Answer:
 
 
 def _broken(path: str, event: dict[str, Any], response: httpx2.Response) -> SemblanceError:
-    """The error that ends an answer."""
+    """The error that ends a response."""
     code, detail = str(event["error"]), str(event.get("detail"))
     request_id = response.headers.get("x-request-id")
     kind = Unavailable if code in TRANSIENT else SemblanceError

@@ -1,4 +1,4 @@
-"""How calls are written: paths, bodies, and documents as JSON."""
+"""Paths, bodies and documents of calls, as JSON."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def json_bytes(body: object) -> bytes:
     """A value as JSON."""
     try:
         return json.dumps(body, ensure_ascii=False).encode()
-    except UnicodeEncodeError:  # a lone surrogate, which the service will refuse
+    except UnicodeEncodeError:  # a lone surrogate, which the service will reject
         return json.dumps(body).encode()
 
 
@@ -88,5 +88,5 @@ def post(path: str, body: object, answer: type[A]) -> Call[A]:
 
 
 def nothing(body: bytes) -> None:
-    """An answer without a body."""
+    """A response without a body."""
     del body

@@ -18,7 +18,7 @@ TokenStorage: TypeAlias = Literal["int8", "none"]
 
 
 class PassageSizes(RequestBody):
-    """How documents are cut into passages."""
+    """The sizes of passages."""
 
     tokens: int = Field(ge=MIN_PASSAGE_TOKENS)
     """Maximum of a passage, special tokens included."""
@@ -82,14 +82,14 @@ class ReembeddingRequest(RequestBody):
 
 
 class PassageCut(ResponseBody):
-    """How documents are cut into passages."""
+    """The cut of documents into passages."""
 
     tokens: int
     overlap: int
 
 
 class PassageCount(PassageCut):
-    """How documents are cut into passages, and how many there are."""
+    """The cut of documents into passages, and their number."""
 
     count: int
     """Passages of all documents."""

@@ -85,7 +85,7 @@ class Partner(ResponseBody):
 
 
 class Share(ResponseBody):
-    """What a part of the query adds to the score of a document."""
+    """The contribution of a part of the query to the score of a document."""
 
     contribution: float
     partners: list[Partner]

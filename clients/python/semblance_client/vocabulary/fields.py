@@ -72,7 +72,7 @@ _ANY_LIST = {"type": "array", "items": {}}  # code generators require `items`
 
 
 def _well_formed(text: str) -> str:
-    """Reject lone surrogates, which are no characters, and NUL, which databases reject."""
+    """Reject lone surrogates, which are not characters, and NUL, which databases reject."""
     if "\x00" in text:
         raise PydanticCustomError("ill_formed_text", "it contains a NUL character")
     try:

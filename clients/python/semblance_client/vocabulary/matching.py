@@ -56,7 +56,7 @@ def require_each_once(body: Body) -> Body:
 
 
 class CountRequest(RequestBody):
-    """What to count."""
+    """Documents to count, and metadata fields."""
 
     model_config = ConfigDict(
         json_schema_extra={

@@ -1,4 +1,4 @@
-"""What responses share: their base class, warnings, calibrations, costs."""
+"""Parts of many responses: base class, warnings, calibrations, costs."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class TokenUsage(ResponseBody):
 
 
 class Scored(ResponseBody):
-    """What every response with scores says of them."""
+    """Fields of every response with scores."""
 
     model: str
     space: Space

@@ -175,7 +175,7 @@ class Term(ResponseBody):
 
 
 class TermMatch(ResponseBody):
-    """How the best passage of a document matches the query by its terms."""
+    """The match of a document's best passage and the query by their terms."""
 
     vector_rank: int | None
     """Of the document among the candidates by vector, from 1; null if it is not among them."""
