@@ -24,8 +24,8 @@ from rich.table import Table
 
 from semblance.models.catalogue import similarity
 from semblance.models.embeddings import Doubles
-from semblance.models.measures.chunks import split_by_size
 from semblance.models.measures.pairwise import score_all_pairs
+from semblance.models.measures.ragged import split_by_size
 from semblance.models.protocols import Encoder
 from semblance.models.runtime import Compute
 from semblance.service.model_loading.builtin import BUILT_IN

@@ -10,8 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from semblance.models.embeddings import Doubles, Floats, Integers, TokenEmbeddings
-from semblance.models.measures.chunks import split_by_size
-from semblance.models.measures.ragged import concatenated_vectors
+from semblance.models.measures.ragged import concatenated_vectors, split_by_size
 from semblance.models.text import Booleans
 
 BLOCK_BYTES = 16 << 20  # memory of one block of cosines, and of the candidates' vectors of that block

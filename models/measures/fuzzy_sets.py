@@ -1,6 +1,6 @@
 """Texts as fuzzy sets over a common universe, and the similarity of two such sets.
 
-A measure combines one of the universes below with one of the formulas: `dynamax(a, b).score(jaccard)`.
+A measure combines one of the universes below with one of the formulas.
 """
 
 from __future__ import annotations
@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
-from semblance.models.embeddings import Doubles, TokenEmbeddings
+from semblance.models.embeddings import Doubles, Needs, TokenEmbeddings
 from semblance.models.explanation import Explanation
 from semblance.models.measures.alignment import cosine_matrix
+from semblance.models.measures.pairwise import score_pairwise
 
 Formula: TypeAlias = Callable[[Doubles, Doubles], tuple[Doubles, float]]
 
@@ -55,10 +56,51 @@ class Degrees:
             np.add.at(parts, (self.left.argmax(axis=0), self.right.argmax(axis=0)), terms / whole)
         return parts
 
-    def explanation(self, a: TokenEmbeddings, b: TokenEmbeddings, formula: Formula) -> Explanation:
-        """Explanation of the score; the similarity of a link is the cosine of its vectors."""
-        score, parts = self.score(formula), self.parts(formula)
-        return Explanation.of(a, b, score=score, similarity=cosine_matrix(a, b), contribution=parts)
+
+class FuzzySets:
+    """Base of the measures of two texts as fuzzy sets: a universe of elements, and a formula of memberships."""
+
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    symmetric: ClassVar[bool] = True
+    needs: ClassVar[Needs] = "tokens"
+
+    @staticmethod
+    def universe(a: TokenEmbeddings, b: TokenEmbeddings) -> Degrees:
+        """Degrees of the tokens of both texts."""
+        raise NotImplementedError
+
+    @staticmethod
+    def formula(a: Doubles, b: Doubles) -> tuple[Doubles, float]:
+        """Terms of the similarity of two memberships (K,), and what their sum is divided by."""
+        raise NotImplementedError
+
+    def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
+        """s."""
+        return self.universe(a, b).score(self.formula)
+
+    score_many = score_pairwise
+
+    def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
+        """Parts h_ij."""
+        degrees = self.universe(a, b)
+        score, parts = degrees.score(self.formula), degrees.parts(self.formula)
+        return Explanation.of(a, b, score=score, similarity=self.links(a, b), contribution=parts)
+
+    def links(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Doubles:
+        """(n, m) similarities of the links: cosines of their vectors."""
+        return cosine_matrix(a, b)
+
+
+class SharedTokens(FuzzySets):
+    """Base of the measures that count equal tokens, whatever their vectors."""
+
+    needs: ClassVar[Needs] = "words"
+
+    def links(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Doubles:
+        """(n, m) 1 between equal tokens, else 0."""
+        words = word_set(a, b)
+        equal: Doubles = words.left @ words.right.T
+        return equal
 
 
 def max_pooled(a: TokenEmbeddings, b: TokenEmbeddings) -> Degrees:

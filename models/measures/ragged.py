@@ -1,8 +1,8 @@
-"""Ragged batches: token vectors of many texts, concatenated in one matrix."""
+"""Batches of texts of different lengths: split by size, and concatenated in one matrix."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import overload
 
 import numpy as np
@@ -48,3 +48,19 @@ class RaggedTexts(Sequence[TokenEmbeddings]):
 def concatenated_vectors(texts: Sequence[TokenEmbeddings]) -> Floats:
     """(M, d) the token vectors of all texts, concatenated; no copy for `RaggedTexts`."""
     return texts.vectors if isinstance(texts, RaggedTexts) else np.concatenate([text.vectors for text in texts])
+
+
+def split_by_size(sizes: Sequence[int], limit: int) -> Iterator[slice]:
+    """Consecutive slices whose sizes sum to at most `limit`; a larger item is a slice alone.
+
+    >>> list(split_by_size([2, 2, 3, 9, 1], limit=4))
+    [slice(0, 2, None), slice(2, 3, None), slice(3, 4, None), slice(4, 5, None)]
+    """
+    start = total = 0
+    for i, size in enumerate(sizes):
+        if i > start and total + size > limit:
+            yield slice(start, i)
+            start, total = i, 0
+        total += size
+    if sizes:
+        yield slice(start, len(sizes))

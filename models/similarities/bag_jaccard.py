@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from semblance.models.embeddings import Needs, TokenEmbeddings
-from semblance.models.explanation import Explanation
-from semblance.models.measures.fuzzy_sets import jaccard, word_bag, word_set
-from semblance.models.measures.pairwise import score_pairwise
+from semblance.models.measures.fuzzy_sets import SharedTokens, jaccard, word_bag
 
 
-class BagJaccard:
+class BagJaccard(SharedTokens):
     """The share of tokens that two texts have in common, counting repetitions.
 
     With A_w and B_w the counts of id w in each text, without special tokens::
@@ -47,18 +44,5 @@ class BagJaccard:
 
     name: ClassVar[str] = "bag_jaccard"
     reference: ClassVar[str] = "zhelezniak-etal-2019-dynamax, baseline bag Jaccard"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    symmetric: ClassVar[bool] = True
-    needs: ClassVar[Needs] = "words"
-
-    def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
-        """s."""
-        return word_bag(a, b).score(jaccard)
-
-    score_many = score_pairwise
-
-    def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
-        """Parts h_ij."""
-        bags, words = word_bag(a, b), word_set(a, b)
-        equal = words.left @ words.right.T
-        return Explanation.of(a, b, score=bags.score(jaccard), similarity=equal, contribution=bags.parts(jaccard))
+    universe = staticmethod(word_bag)
+    formula = staticmethod(jaccard)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 
 from semblance.models.embeddings import Doubles, Needs, TokenEmbeddings
 from semblance.models.explanation import Explanation
-from semblance.models.measures.alignment import best_match_means, cosine_matrix, own_tokens, pair_means
+from semblance.models.measures.alignment import cosine_matrix, own_tokens
+from semblance.models.measures.best_matches import BestMatches, Value
 from semblance.models.measures.transport import column_plan, row_plan
 
 
-class BertscoreF1:
+class BertscoreF1(BestMatches):
     """The harmonic mean of precision and recall, the means of best cosines in both directions.
 
     With X (n, d) and Y (m, d) the token vectors, C_ij = cos(x_i, y_j), and n' and m' the numbers of tokens that are not
@@ -57,21 +57,13 @@ class BertscoreF1:
     name: ClassVar[str] = "bertscore_f1"
     reference: ClassVar[str] = "zhang-etal-2020-bertscore, sec. 3, F_BERT without idf"
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    symmetric: ClassVar[bool] = True
     needs: ClassVar[Needs] = "words"
+    counted = staticmethod(own_tokens)
 
-    def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
-        """F."""
-        return float(_f(*pair_means(a, b, own_tokens)))
-
-    def score_many(self, query: TokenEmbeddings, candidates: Sequence[TokenEmbeddings]) -> Doubles:
-        """(c,) F of the query with each candidate."""
-        scores: Doubles = self.score_matrix([query], candidates)[0]
-        return scores
-
-    def score_matrix(self, left: Sequence[TokenEmbeddings], right: Sequence[TokenEmbeddings]) -> Doubles:
-        """(c1, c2) F of each left text with each right one."""
-        return _f(*best_match_means(left, right, own_tokens))
+    def combined(self, forward: Value, backward: Value) -> Value:
+        """F of precision and recall."""
+        of_precision, of_recall = _shares(forward, backward)
+        return cast("Value", np.minimum(forward * of_precision + backward * of_recall, 1.0))  # rounding may exceed 1
 
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
         """Parts h_ij."""
@@ -80,12 +72,6 @@ class BertscoreF1:
         of_precision, of_recall = _shares((rows * cosines).sum(), (columns * cosines).sum())
         parts = (of_precision * rows + of_recall * columns) * cosines
         return Explanation.of(a, b, score=self.score(a, b), similarity=cosines, contribution=parts)
-
-
-def _f(precision: Doubles | float, recall: Doubles | float) -> Doubles:
-    of_precision, of_recall = _shares(precision, recall)
-    scores: Doubles = np.minimum(precision * of_precision + recall * of_recall, 1.0)  # rounding must not exceed 1
-    return scores
 
 
 def _shares(precision: Doubles | float, recall: Doubles | float) -> tuple[Doubles, Doubles]:

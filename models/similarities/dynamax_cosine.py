@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from semblance.models.embeddings import Needs, TokenEmbeddings
-from semblance.models.explanation import Explanation
-from semblance.models.measures.fuzzy_sets import cosine, dynamax
-from semblance.models.measures.pairwise import score_pairwise
+from semblance.models.measures.fuzzy_sets import FuzzySets, cosine, dynamax
 
 
-class DynamaxCosine:
+class DynamaxCosine(FuzzySets):
     """DynaMax with the cosine of the memberships instead of the Jaccard index.
 
     With X (n, d) and Y (m, d) the token vectors, each times its weight, U = [X; Y] (n + m, d) the universe of both
@@ -47,16 +44,5 @@ class DynamaxCosine:
 
     name: ClassVar[str] = "dynamax_cosine"
     reference: ClassVar[str] = "zhelezniak-etal-2019-dynamax, alg. 1 with the cosine"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    symmetric: ClassVar[bool] = True
-    needs: ClassVar[Needs] = "tokens"
-
-    def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
-        """s."""
-        return dynamax(a, b).score(cosine)
-
-    score_many = score_pairwise
-
-    def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
-        """Parts h_ij."""
-        return dynamax(a, b).explanation(a, b, cosine)
+    universe = staticmethod(dynamax)
+    formula = staticmethod(cosine)

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from semblance.models.embeddings import Needs, TokenEmbeddings
-from semblance.models.explanation import Explanation
-from semblance.models.measures.fuzzy_sets import dice, dynamax
-from semblance.models.measures.pairwise import score_pairwise
+from semblance.models.measures.fuzzy_sets import FuzzySets, dice, dynamax
 
 
-class DynamaxDice:
+class DynamaxDice(FuzzySets):
     """DynaMax with the Dice coefficient: the overlap of two fuzzy sets over their mean size.
 
     With X (n, d) and Y (m, d) the token vectors, each times its weight, U = [X; Y] (n + m, d) the universe of both
@@ -47,16 +44,5 @@ class DynamaxDice:
 
     name: ClassVar[str] = "dynamax_dice"
     reference: ClassVar[str] = "zhelezniak-etal-2019-dynamax, alg. 1 with the Dice coefficient"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    symmetric: ClassVar[bool] = True
-    needs: ClassVar[Needs] = "tokens"
-
-    def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
-        """s."""
-        return dynamax(a, b).score(dice)
-
-    score_many = score_pairwise
-
-    def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
-        """Parts h_ij."""
-        return dynamax(a, b).explanation(a, b, dice)
+    universe = staticmethod(dynamax)
+    formula = staticmethod(dice)

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from semblance.models.embeddings import Needs, TokenEmbeddings
-from semblance.models.explanation import Explanation
-from semblance.models.measures.fuzzy_sets import dynamax, jaccard
-from semblance.models.measures.pairwise import score_pairwise
+from semblance.models.measures.fuzzy_sets import FuzzySets, dynamax, jaccard
 
 
-class DynamaxJaccard:
+class DynamaxJaccard(FuzzySets):
     """The fuzzy Jaccard index of two texts, as fuzzy sets over the universe of all their tokens.
 
     With X (n, d) and Y (m, d) the token vectors, each times its weight, U = [X; Y] (n + m, d) the universe of both
@@ -50,16 +47,5 @@ class DynamaxJaccard:
 
     name: ClassVar[str] = "dynamax_jaccard"
     reference: ClassVar[str] = "zhelezniak-etal-2019-dynamax, alg. 1"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    symmetric: ClassVar[bool] = True
-    needs: ClassVar[Needs] = "tokens"
-
-    def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
-        """s."""
-        return dynamax(a, b).score(jaccard)
-
-    score_many = score_pairwise
-
-    def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
-        """Parts h_ij."""
-        return dynamax(a, b).explanation(a, b, jaccard)
+    universe = staticmethod(dynamax)
+    formula = staticmethod(jaccard)

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from semblance.models.embeddings import Needs, TokenEmbeddings
-from semblance.models.explanation import Explanation
-from semblance.models.measures.fuzzy_sets import cosine, max_pooled
-from semblance.models.measures.pairwise import score_pairwise
+from semblance.models.measures.fuzzy_sets import FuzzySets, cosine, max_pooled
 
 
-class MaxPooledCosine:
+class MaxPooledCosine(FuzzySets):
     """The cosine of two max-pooled texts, clipped at 0.
 
     With X (n, d) and Y (m, d) the token vectors, each times its weight, a_k = max(0, max_i X_ik) and
@@ -49,16 +46,5 @@ class MaxPooledCosine:
 
     name: ClassVar[str] = "max_pooled_cosine"
     reference: ClassVar[str] = "zhelezniak-etal-2019-dynamax, max-pooling compared by cosine"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    symmetric: ClassVar[bool] = True
-    needs: ClassVar[Needs] = "tokens"
-
-    def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
-        """s."""
-        return max_pooled(a, b).score(cosine)
-
-    score_many = score_pairwise
-
-    def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
-        """Parts h_ij."""
-        return max_pooled(a, b).explanation(a, b, cosine)
+    universe = staticmethod(max_pooled)
+    formula = staticmethod(cosine)

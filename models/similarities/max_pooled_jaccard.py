@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from semblance.models.embeddings import Needs, TokenEmbeddings
-from semblance.models.explanation import Explanation
-from semblance.models.measures.fuzzy_sets import jaccard, max_pooled
-from semblance.models.measures.pairwise import score_pairwise
+from semblance.models.measures.fuzzy_sets import FuzzySets, jaccard, max_pooled
 
 
-class MaxPooledJaccard:
+class MaxPooledJaccard(FuzzySets):
     """The fuzzy Jaccard index of two max-pooled texts; each dimension is an element.
 
     With X (n, d) and Y (m, d) the token vectors, each times its weight, a_k = max(0, max_i X_ik) and
@@ -48,16 +45,5 @@ class MaxPooledJaccard:
 
     name: ClassVar[str] = "max_pooled_jaccard"
     reference: ClassVar[str] = "zhelezniak-etal-2019-dynamax, max-pooling with U = I"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    symmetric: ClassVar[bool] = True
-    needs: ClassVar[Needs] = "tokens"
-
-    def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
-        """s."""
-        return max_pooled(a, b).score(jaccard)
-
-    score_many = score_pairwise
-
-    def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
-        """Parts h_ij."""
-        return max_pooled(a, b).explanation(a, b, jaccard)
+    universe = staticmethod(max_pooled)
+    formula = staticmethod(jaccard)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
-import numpy as np
-
-from semblance.models.embeddings import Doubles, Needs, TokenEmbeddings, pooled_rows
+from semblance.models.measures.pairwise import NegativeDistance
 
 
-class NegativeManhattan:
+class NegativeManhattan(NegativeDistance):
     """Minus the Manhattan distance of the two pooled vectors.
 
     With u and z (d,) the pooled vectors, normalized only if the encoder does so::
@@ -38,16 +35,4 @@ class NegativeManhattan:
 
     name: ClassVar[str] = "negative_manhattan"
     reference: ClassVar[str] = "reimers-gurevych-2019-sbert, sec. 4"
-    bounds: ClassVar[tuple[float, float]] = (-np.inf, 0.0)
-    symmetric: ClassVar[bool] = True
-    needs: ClassVar[Needs] = "pooled"
-
-    def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
-        """s."""
-        return float(self.score_many(a, [b])[0])
-
-    def score_many(self, query: TokenEmbeddings, candidates: Sequence[TokenEmbeddings]) -> Doubles:
-        """(c,) s of the query with each candidate."""
-        pooled = pooled_rows([query, *candidates]).astype(np.float64)
-        scores: Doubles = 0.0 - np.linalg.norm(pooled[1:] - pooled[0], ord=1, axis=1)
-        return scores
+    order: ClassVar[int] = 1

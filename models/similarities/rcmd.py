@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
-from semblance.models.embeddings import Doubles, Needs, TokenEmbeddings
-from semblance.models.explanation import Explanation
-from semblance.models.measures.alignment import best_match_means, cosine_matrix, pair_means
-from semblance.models.measures.transport import column_plan, row_plan
+from semblance.models.measures.best_matches import BestMatches
 
 
-class Rcmd:
+class Rcmd(BestMatches):
     """The mean of `rcmd1` and `rcmd2`: tokens of both texts match their best in the other.
 
     With X (n, d) and Y (m, d) the token vectors and C_ij = cos(x_i, y_j)::
@@ -45,28 +41,3 @@ class Rcmd:
 
     name: ClassVar[str] = "rcmd"
     reference: ClassVar[str] = "lee-etal-2022-clrcmd, sec. 3"
-    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
-    symmetric: ClassVar[bool] = True
-    needs: ClassVar[Needs] = "tokens"
-
-    def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
-        """s."""
-        forward, backward = pair_means(a, b)
-        return (forward + backward) / 2
-
-    def score_many(self, query: TokenEmbeddings, candidates: Sequence[TokenEmbeddings]) -> Doubles:
-        """(c,) s of the query with each candidate."""
-        scores: Doubles = self.score_matrix([query], candidates)[0]
-        return scores
-
-    def score_matrix(self, left: Sequence[TokenEmbeddings], right: Sequence[TokenEmbeddings]) -> Doubles:
-        """(c1, c2) s of each left text with each right one."""
-        forward, backward = best_match_means(left, right)
-        scores: Doubles = (forward + backward) / 2
-        return scores
-
-    def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
-        """Parts h_ij."""
-        cosines = cosine_matrix(a, b)
-        parts = (row_plan(cosines) + column_plan(cosines)) / 2 * cosines
-        return Explanation.of(a, b, score=self.score(a, b), similarity=cosines, contribution=parts)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
-from semblance.models.embeddings import Doubles, Needs, TokenEmbeddings
-from semblance.models.explanation import Explanation
-from semblance.models.measures.alignment import best_match_means, cosine_matrix, pair_means
-from semblance.models.measures.transport import row_plan
+from semblance.models.measures.best_matches import BestMatches, Value
 
 
-class Rcmd1:
+class Rcmd1(BestMatches):
     """The mean, over the left text's tokens, of the best cosine with a token of the right text.
 
     With X (n, d) and Y (m, d) the token vectors and C_ij = cos(x_i, y_j), the optimal transport from X to Y is relaxed
@@ -43,27 +39,9 @@ class Rcmd1:
 
     name: ClassVar[str] = "rcmd1"
     reference: ClassVar[str] = "lee-etal-2022-clrcmd, sec. 3, 1 - d_RCMD1"
-    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     symmetric: ClassVar[bool] = False
-    needs: ClassVar[Needs] = "tokens"
 
-    def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
-        """s1."""
-        forward, _ = pair_means(a, b)
+    def combined(self, forward: Value, backward: Value) -> Value:
+        """s1, or its plan."""
+        del backward
         return forward
-
-    def score_many(self, query: TokenEmbeddings, candidates: Sequence[TokenEmbeddings]) -> Doubles:
-        """(c,) s1 of the query with each candidate."""
-        scores: Doubles = self.score_matrix([query], candidates)[0]
-        return scores
-
-    def score_matrix(self, left: Sequence[TokenEmbeddings], right: Sequence[TokenEmbeddings]) -> Doubles:
-        """(c1, c2) s1 of each left text with each right one."""
-        forward, _ = best_match_means(left, right)
-        return forward
-
-    def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
-        """Parts h_ij."""
-        cosines = cosine_matrix(a, b)
-        score = float(cosines.max(axis=1).mean())
-        return Explanation.of(a, b, score=score, similarity=cosines, contribution=row_plan(cosines) * cosines)

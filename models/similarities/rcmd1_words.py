@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
-import numpy as np
-
-from semblance.models.embeddings import Doubles, Needs, TokenEmbeddings
-from semblance.models.explanation import Explanation
-from semblance.models.measures.alignment import best_match_means, cosine_matrix, own_tokens, pair_means, words_only
-from semblance.models.measures.transport import row_plan
+from semblance.models.embeddings import Needs
+from semblance.models.measures.best_matches import BestMatches, Value
 
 
-class Rcmd1Words:
+class Rcmd1Words(BestMatches):
     """`rcmd1` over the tokens of the texts themselves, without special tokens.
 
     With X (n, d) and Y (m, d) the vectors of the tokens that are not special, and C_ij = cos(x_i, y_j)::
@@ -48,28 +43,11 @@ class Rcmd1Words:
 
     name: ClassVar[str] = "rcmd1_words"
     reference: ClassVar[str] = "lee-etal-2022-clrcmd, sec. 3, 1 - d_RCMD1, without special tokens"
-    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
-    symmetric: ClassVar[bool] = False
     needs: ClassVar[Needs] = "words"
+    words: ClassVar[bool] = True
+    symmetric: ClassVar[bool] = False
 
-    def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
-        """s1."""
-        forward, _ = pair_means(words_only(a), words_only(b))
+    def combined(self, forward: Value, backward: Value) -> Value:
+        """s1, or its plan."""
+        del backward
         return forward
-
-    def score_many(self, query: TokenEmbeddings, candidates: Sequence[TokenEmbeddings]) -> Doubles:
-        """(c,) s1 of the query with each candidate."""
-        scores: Doubles = self.score_matrix([query], candidates)[0]
-        return scores
-
-    def score_matrix(self, left: Sequence[TokenEmbeddings], right: Sequence[TokenEmbeddings]) -> Doubles:
-        """(c1, c2) s1 of each left text with each right one."""
-        forward, _ = best_match_means([words_only(each) for each in left], [words_only(each) for each in right])
-        return forward
-
-    def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
-        """Parts h_ij; special tokens have none."""
-        cosines, own = cosine_matrix(a, b), np.ix_(own_tokens(a), own_tokens(b))
-        parts = np.zeros_like(cosines)
-        parts[own] = row_plan(cosines[own]) * cosines[own]
-        return Explanation.of(a, b, score=self.score(a, b), similarity=cosines, contribution=parts)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
-from semblance.models.embeddings import Doubles, Needs, TokenEmbeddings
-from semblance.models.explanation import Explanation
-from semblance.models.measures.alignment import best_match_means, cosine_matrix, pair_means
-from semblance.models.measures.transport import column_plan
+from semblance.models.measures.best_matches import BestMatches, Value
 
 
-class Rcmd2:
+class Rcmd2(BestMatches):
     """`rcmd1` with the texts exchanged: the mean best cosine of the right text's tokens.
 
     With X (n, d) and Y (m, d) the token vectors and C_ij = cos(x_i, y_j)::
@@ -40,27 +36,9 @@ class Rcmd2:
 
     name: ClassVar[str] = "rcmd2"
     reference: ClassVar[str] = "lee-etal-2022-clrcmd, sec. 3, 1 - d_RCMD2"
-    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     symmetric: ClassVar[bool] = False
-    needs: ClassVar[Needs] = "tokens"
 
-    def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
-        """s2."""
-        _, backward = pair_means(a, b)
+    def combined(self, forward: Value, backward: Value) -> Value:
+        """s2, or its plan."""
+        del forward
         return backward
-
-    def score_many(self, query: TokenEmbeddings, candidates: Sequence[TokenEmbeddings]) -> Doubles:
-        """(c,) s2 of the query with each candidate."""
-        scores: Doubles = self.score_matrix([query], candidates)[0]
-        return scores
-
-    def score_matrix(self, left: Sequence[TokenEmbeddings], right: Sequence[TokenEmbeddings]) -> Doubles:
-        """(c1, c2) s2 of each left text with each right one."""
-        _, backward = best_match_means(left, right)
-        return backward
-
-    def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
-        """Parts h_ij."""
-        cosines = cosine_matrix(a, b)
-        parts = column_plan(cosines) * cosines
-        return Explanation.of(a, b, score=self.score(a, b), similarity=cosines, contribution=parts)

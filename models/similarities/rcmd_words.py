@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
-import numpy as np
-
-from semblance.models.embeddings import Doubles, Needs, TokenEmbeddings
-from semblance.models.explanation import Explanation
-from semblance.models.measures.alignment import best_match_means, cosine_matrix, own_tokens, pair_means, words_only
-from semblance.models.measures.transport import column_plan, row_plan
+from semblance.models.embeddings import Needs
+from semblance.models.measures.best_matches import BestMatches
 
 
-class RcmdWords:
+class RcmdWords(BestMatches):
     """`rcmd` over the tokens of the texts themselves, without special tokens.
 
     With X (n, d) and Y (m, d) the vectors of the tokens that are not special, and C_ij = cos(x_i, y_j)::
@@ -51,29 +46,5 @@ class RcmdWords:
 
     name: ClassVar[str] = "rcmd_words"
     reference: ClassVar[str] = "lee-etal-2022-clrcmd, sec. 3, without special tokens"
-    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
-    symmetric: ClassVar[bool] = True
     needs: ClassVar[Needs] = "words"
-
-    def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
-        """s."""
-        forward, backward = pair_means(words_only(a), words_only(b))
-        return (forward + backward) / 2
-
-    def score_many(self, query: TokenEmbeddings, candidates: Sequence[TokenEmbeddings]) -> Doubles:
-        """(c,) s of the query with each candidate."""
-        scores: Doubles = self.score_matrix([query], candidates)[0]
-        return scores
-
-    def score_matrix(self, left: Sequence[TokenEmbeddings], right: Sequence[TokenEmbeddings]) -> Doubles:
-        """(c1, c2) s of each left text with each right one."""
-        forward, backward = best_match_means([words_only(each) for each in left], [words_only(each) for each in right])
-        scores: Doubles = (forward + backward) / 2
-        return scores
-
-    def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
-        """Parts h_ij; special tokens have none."""
-        cosines, own = cosine_matrix(a, b), np.ix_(own_tokens(a), own_tokens(b))
-        parts = np.zeros_like(cosines)
-        parts[own] = (row_plan(cosines[own]) + column_plan(cosines[own])) / 2 * cosines[own]
-        return Explanation.of(a, b, score=self.score(a, b), similarity=cosines, contribution=parts)
+    words: ClassVar[bool] = True

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from semblance.models.embeddings import Needs, TokenEmbeddings
-from semblance.models.explanation import Explanation
-from semblance.models.measures.fuzzy_sets import jaccard, word_set
-from semblance.models.measures.pairwise import score_pairwise
+from semblance.models.measures.fuzzy_sets import SharedTokens, jaccard, word_set
 
 
-class SetJaccard:
+class SetJaccard(SharedTokens):
     """The share of distinct tokens that two texts have in common; it ignores vectors.
 
     With A and B the sets of token ids, without special tokens::
@@ -48,18 +45,5 @@ class SetJaccard:
 
     name: ClassVar[str] = "set_jaccard"
     reference: ClassVar[str] = "zhelezniak-etal-2019-dynamax, baseline set Jaccard"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    symmetric: ClassVar[bool] = True
-    needs: ClassVar[Needs] = "words"
-
-    def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
-        """s."""
-        return word_set(a, b).score(jaccard)
-
-    score_many = score_pairwise
-
-    def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
-        """Parts h_ij."""
-        words = word_set(a, b)
-        equal = words.left @ words.right.T
-        return Explanation.of(a, b, score=words.score(jaccard), similarity=equal, contribution=words.parts(jaccard))
+    universe = staticmethod(word_set)
+    formula = staticmethod(jaccard)

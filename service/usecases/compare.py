@@ -14,8 +14,8 @@ from semblance_client.vocabulary.similarity import Similarities, SimilarityMatri
 
 from semblance.models.catalogue import explainable, required_vectors, similarity
 from semblance.models.embeddings import TokenEmbeddings, Want
-from semblance.models.measures.chunks import split_by_size
 from semblance.models.measures.pairwise import score_all_pairs
+from semblance.models.measures.ragged import split_by_size
 from semblance.models.protocols import Encoder
 from semblance.models.text import Truncate
 from semblance.service.offload import Offload

@@ -13,7 +13,7 @@ from semblance_client.vocabulary.responses import RequestWarning
 from semblance.models.catalogue import explainable, required_vectors, similarity
 from semblance.models.embeddings import Doubles, TokenEmbeddings, Want
 from semblance.models.explanation import ReadText, RemovedAt, tokens_of
-from semblance.models.measures.chunks import split_by_size
+from semblance.models.measures.ragged import split_by_size
 from semblance.models.measures.relevant_spans import RelevantSpans, SpanOptions, relevant_spans
 from semblance.models.measures.unit_interval import to_unit_interval
 from semblance.models.protocols import Encoder, Explainable, Similarity

@@ -11,8 +11,8 @@ from typing import Literal, TypeAlias, TypeVar
 
 from semblance.models.catalogue import required_vectors
 from semblance.models.embeddings import TokenEmbeddings, Want
-from semblance.models.measures.chunks import split_by_size
 from semblance.models.measures.quantized_tokens import dequantize_many, is_codes
+from semblance.models.measures.ragged import split_by_size
 from semblance.models.protocols import Encoder, Similarity
 from semblance.models.text import TokenizedText
 from semblance.service.observability.stages import timed

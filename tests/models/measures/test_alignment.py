@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from semblance.models.embeddings import TokenEmbeddings
 from semblance.models.measures.alignment import BLOCK_BYTES, best_match_means
-from semblance.models.measures.chunks import split_by_size
+from semblance.models.measures.ragged import split_by_size
 from tests.support.plain_measures import one_way
 from tests.support.token_matrices import embeddings_of, token_embeddings
 
