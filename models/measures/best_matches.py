@@ -23,7 +23,7 @@ Value = TypeVar("Value", float, Doubles)
 
 
 class BestMatches:
-    """Combines the mean best cosine of the left tokens, forward, with that of the right ones, backward.
+    """Combines the mean best cosine of the left tokens with that of the right ones.
 
     A subclass combines numbers, arrays of scores, or the two transport plans, by one formula.
 
@@ -39,7 +39,7 @@ class BestMatches:
     counted = staticmethod(all_tokens)
 
     def combined(self, forward: Value, backward: Value) -> Value:
-        """s of both means, or the plan of both plans; the mean of both unless a subclass takes one of them."""
+        """s of both means, or the plan of both plans: their mean, or one of them."""
         return (forward + backward) / 2
 
     def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:

@@ -58,7 +58,7 @@ class Degrees:
 
 
 class FuzzySets:
-    """Base of the measures of two texts as fuzzy sets: a universe of elements, and a formula of memberships."""
+    """Base of the measures of fuzzy sets: a universe of elements and a formula."""
 
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     symmetric: ClassVar[bool] = True

@@ -25,7 +25,7 @@ def score_all_pairs(measure: Similarity, left: Sequence[TokenEmbeddings], right:
 
 
 class NegativeDistance:
-    """Base of the measures that are minus a distance of the pooled vectors, by the norm of `order`."""
+    """Base of the measures that are minus the distance of pooled vectors, by a norm."""
 
     bounds: ClassVar[tuple[float, float]] = (-np.inf, 0.0)
     symmetric: ClassVar[bool] = True
