@@ -1,4 +1,4 @@
-"""The view of an explanation, which pictures and pages draw: both texts, the parts of the score, and the matrix."""
+"""The view of an explanation that pictures and pages draw: texts, parts of a score, matrix."""
 
 from __future__ import annotations
 
@@ -28,11 +28,21 @@ RowKind: TypeAlias = Literal["word", "sentence", "others"]
 
 @dataclass(frozen=True, slots=True)
 class ScorePart:
-    """A part of a score with its name, rounded so that all sum to the rounded score."""
+    """A part of a score.
+
+    Attributes:
+        name: the pair of words, or what other parts are.
+        kind: links of a pair of words, all other links, or special tokens.
+        exact: its value.
+        links: of the pair of words.
+        value: rounded so that all sum to the rounded score.
+    """
 
     name: str
-    value: float
     kind: PartKind
+    exact: float
+    links: tuple[Link, ...] = ()
+    value: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,31 +167,49 @@ def word_scale(explanation: Explanation) -> ColorScale:
     return ColorScale.over(parts, parts.sum(axis=0), parts.sum(axis=1))
 
 
-def score_parts(explanation: Explanation) -> list[ScorePart]:
+def score_parts(explanation: Explanation, decimals: int = SCORE_DECIMALS, *, merge: bool = False) -> list[ScorePart]:
     """The parts of a score: links of words, function words, and special tokens.
 
     The strongest links have parts of their own; all others are one part, and so are those of function words and
     punctuation. A link says much if one of its units does. Parts of 0 are left out, unless all are 0.
+
+    Args:
+        explanation: of the score.
+        decimals: of the rounded values.
+        merge: whether links of the same two words, which may occur several times, are one part.
     """
     links, left, right = explanation.links, explanation.left, explanation.right
     much = tuple([says_much(unit.text) for unit in side] for side in (left, right))
     saying = [link for link in links if much[0][link.left] or much[1][link.right]]
-    parts = [ScorePart(_pair_name(explanation, link), link.contribution, "link") for link in saying[:MAX_LINKS]]
-    others = sum(link.contribution for link in saying[MAX_LINKS:])
+    pairs: dict[object, list[Link]] = {}
+    for link in saying:
+        key = (left[link.left].text.lower(), right[link.right].text.lower()) if merge else (link.left, link.right)
+        pairs.setdefault(key, []).append(link)
+    named = [(sum(link.contribution for link in pair), tuple(pair)) for pair in pairs.values()]
+    named.sort(key=lambda pair: -abs(pair[0]))
+    others = sum(value for value, _ in named[MAX_LINKS:])
     small = sum(link.contribution for link in links) - sum(link.contribution for link in saying)
-    parts += [
-        ScorePart("other words", others + explanation.omitted, "rest"),
-        ScorePart("function words and punctuation", small if len(saying) < len(links) else 0.0, "rest"),
-        ScorePart("special tokens", explanation.special, "special"),
+    parts = [
+        *(
+            ScorePart(pair_name(*words_of(explanation, pair[0])), "link", value, pair)
+            for value, pair in named[:MAX_LINKS]
+        ),
+        ScorePart("other words", "rest", others + explanation.omitted),
+        ScorePart("function words and punctuation", "rest", small if len(saying) < len(links) else 0.0),
+        ScorePart("special tokens", "special", explanation.special),
     ]
-    parts = [part for part in parts if part.value] or [ScorePart("links", 0.0, "rest")]
-    values = rounded_parts([part.value for part in parts], explanation.score, SCORE_DECIMALS)
+    parts = [part for part in parts if part.exact] or [ScorePart("links", "rest", 0.0)]
+    values = rounded_parts([part.exact for part in parts], explanation.score, decimals)
     return [replace(part, value=value) for part, value in zip(parts, values, strict=True)]
 
 
-def _pair_name(explanation: Explanation, link: Link) -> str:
-    """Both units of a link: joined by "=" if they are the same word."""
-    left, right = explanation.left[link.left].text, explanation.right[link.right].text
+def words_of(explanation: Explanation, link: Link) -> tuple[str, str]:
+    """The two words of a link."""
+    return explanation.left[link.left].text, explanation.right[link.right].text
+
+
+def pair_name(left: str, right: str) -> str:
+    """Two words, joined by "=" if they are the same."""
     return f"{left} {'=' if left.lower() == right.lower() else '~'} {right}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Body, Query, Request, Response
@@ -16,6 +16,7 @@ from semblance.service.api.routing import StrictRoute, Use, json_answer
 from semblance.service.api.schemas.explain import ExplainQuery, ExplainRequest, ExplainResponse, explain_response
 from semblance.service.rendering.caption import Caption, Probable
 from semblance.service.rendering.html.explanation import render_html
+from semblance.service.rendering.playground import VIEW_TYPE, playground_view
 from semblance.service.rendering.png import DrawingProcess
 from semblance.service.rendering.svg.picture import render_svg
 from semblance.service.request_warnings import RequestWarning
@@ -80,10 +81,19 @@ async def explain_long_texts(
     request: Request,
 ) -> Response:
     """The same, with texts of any length."""
-    return await _explain(body, body.format or accepted_format(request, MEDIA_TYPES), explainer, drawing)
+    format_ = "view" if request.headers.get("accept") == VIEW_TYPE else body.format
+    return await _explain(body, format_ or accepted_format(request, MEDIA_TYPES), explainer, drawing)
 
 
-async def _explain(options: ExplainRequest, format_: Format, explainer: Explain, drawing: DrawingProcess) -> Response:
+class _ViewResponse(ExplainResponse):
+    """An explanation, and how the playground draws it."""
+
+    view: dict[str, Any]
+
+
+async def _explain(
+    options: ExplainRequest, format_: Format | Literal["view"], explainer: Explain, drawing: DrawingProcess
+) -> Response:
     result = await explainer(
         ExplainParams(
             a=InputText(options.a, "/a"),
@@ -100,11 +110,18 @@ async def _explain(options: ExplainRequest, format_: Format, explainer: Explain,
     if format_ == "json":
         cells = result.explanation.contribution.size
         answer = await json_answer("links", cells, lambda: explain_response(result, options).model_dump_json())
+    elif format_ == "view":
+        answer = await json_answer("views", result.explanation.contribution.size, lambda: _view(result, options))
     else:
         content = await _draw(result, options, format_, drawing)
         answer = Response(content, media_type=MEDIA_TYPES[format_], headers=PICTURE_HEADERS)
     answer.headers["vary"] = "accept"
     return answer
+
+
+def _view(result: PairExplanation, options: ExplainRequest) -> str:
+    view = playground_view(result.explanation)
+    return _ViewResponse(**dict(explain_response(result, options)), view=view).model_dump_json()
 
 
 def _warning(notice: RequestWarning) -> str:

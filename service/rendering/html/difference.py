@@ -202,7 +202,7 @@ def _in_both(part: DifferencePart) -> str:
 
 
 def _partners(part: DifferencePart, share: Share, view: View) -> list[str]:
-    """The words of a document that make a share, each once; at distance 0 the one that costs nothing."""
+    """The words of a document that make a share, each once; a match at distance 0 costs nothing."""
     text, explanation = view.caption.b.text, view.explanation
     if share.partners or part.unit is None:
         return list(dict.fromkeys(text[partner.start : partner.end] for partner in share.partners))

@@ -54,7 +54,7 @@ def render_html(explanation: Explanation, caption: Caption, playground: str | No
 
 
 def _cells(grid: Grid, scale: ColorScale) -> list[Markup]:
-    """The cells of each row: with the colors of the texts for two words, and bars for sums over several."""
+    """The cells of each row: two words have the colors of the texts, sums over several bars."""
     rows = ("".join(_cell(cell, grid.largest, scale) for cell in row) for row in grid.cells)
     return [Markup(row) for row in rows]  # noqa: S704 - numbers only; a loop of the template takes three times as long
 

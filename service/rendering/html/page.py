@@ -1,4 +1,4 @@
-"""What pages share: their frame and style, and texts with colored words. Templates are in `templates`."""
+"""Fill the templates of pages, and color the words of texts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from semblance.service.rendering.view import Side
 
 
 def render(template: str, **values: Any) -> str:
-    """Fill a template. Every text is escaped, and has U+FFFD in place of characters that XML forbids.
+    """Fill a template: every text is escaped, and illegal characters are U+FFFD.
 
     A content security policy in the head of every page forbids scripts and resources, even if escaping fails.
     """

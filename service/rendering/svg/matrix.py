@@ -45,7 +45,7 @@ _BAR = 3.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Matrix:
-    """The grid of a view, the corner of its first cell, the width of a cell in px, and the decimals of all numbers."""
+    """The grid of a view, its corner, the width of a cell in px, and the decimals of numbers."""
 
     view: View
     grid: Grid
@@ -101,7 +101,7 @@ def _draw_cells(parent: ET.Element, matrix: _Matrix) -> None:
 
 
 def _draw_number(group: ET.Element, matrix: _Matrix, corner: Point, cell: Cell) -> None:
-    """The number of a cell; beneath a sum a bar, as long as the sum is large, and an outline for a match."""
+    """The number of a cell; a sum has a bar of proportional length, a match an outline."""
     (x, y), value, width = corner, cell.value, matrix.cell
     if cell.similarity is None and value:
         size = (width * abs(value) / matrix.grid.largest, _BAR)

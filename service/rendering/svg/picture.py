@@ -124,7 +124,7 @@ def _draw_text(sheet: Sheet, side: Side, scale: ColorScale) -> None:
 
 
 def _draw_sum(sheet: Sheet, parts: Sequence[ScorePart], score: float) -> None:
-    """Draw a bar with a segment for each part, and below their names and values, which sum to the score."""
+    """Draw a bar with a segment for each part, and below it the names and values."""
     group = sheet.group("sum")
     sheet.line(group, "Parts of the score", HEADING)
     _draw_bar(group, sheet.y, parts)

@@ -61,30 +61,30 @@ class Sheet:
         self.y += height
 
 
-class Place(NamedTuple):
-    """A place in a flow: its line, left edge and width."""
+class Box(NamedTuple):
+    """A box in a flow: its line, left edge and width."""
 
     line: int
     x: float
     width: float
 
 
-def flow(widths: Iterable[float], gap: float, room: float) -> Iterator[Place]:
+def flow(widths: Iterable[float], gap: float, room: float) -> Iterator[Box]:
     """Place boxes in lines of some room.
 
-    >>> [(place.line, place.x) for place in flow([40, 50, 30], 10, 100)]
+    >>> [(box.line, box.x) for box in flow([40, 50, 30], 10, 100)]
     [(0, 0.0), (0, 50.0), (1, 0.0)]
     """
     line, x = 0, 0.0
     for width in widths:
         if x and x + width > room:
             line, x = line + 1, 0.0
-        yield Place(line, x, width)
+        yield Box(line, x, width)
         x += width + gap
 
 
 def box(parent: ET.Element, at: Point, size: Point, **attributes: str) -> ET.Element:
-    """Add a `<rect>` with its upper left corner at `at`; in names of attributes, `_` stands for a hyphen."""
+    """Add a `<rect>` with its corner at `at`; in names of attributes, `_` stands for a hyphen."""
     place = {"x": px(at[0]), "y": px(at[1]), "width": px(size[0]), "height": px(size[1])}
     return ET.SubElement(parent, "rect", place | {name.replace("_", "-"): text for name, text in attributes.items()})
 
