@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from semblance.models.embeddings import Doubles
 from semblance.models.explanation import Explanation
 from semblance.service.rendering.colors import STEPS, ColorScale
-from semblance.service.rendering.labels import beginning, label, short_signed, signed
+from semblance.service.rendering.labels import label, signed
 from semblance.service.rendering.view import (
     MAX_WORDS,
     Grid,
-    GridRow,
     ScorePart,
     grid_of,
     pair_name,
@@ -80,22 +78,5 @@ def _legend(scale: ColorScale, *, lowers: bool) -> list[tuple[str, str]]:
 
 
 def _matrix(of: str, grid: Grid, scale: ColorScale) -> dict[str, Any]:
-    """The matrix; a cell is its class, its number, and of a sum its share of the largest, in %."""
-    cells: list[list[tuple[str, str, float | None]]] = []
-    for row in grid.cells:
-        cells.append([])
-        for value, similarity, _ in row:
-            number = short_signed(value, _DECIMALS)
-            if similarity is not None:
-                cells[-1].append((scale.name(value), number, None))
-                continue
-            share = 100 * abs(value) / grid.largest if value else 0.0
-            cells[-1].append((f"sum-cell {'negative' if value < 0 else 'positive'}", number, share))
-    return {"name": f"Matrix of {of}", "rows": _names(grid.rows), "columns": _names(grid.columns), "cells": cells}
-
-
-def _names(rows: Sequence[GridRow]) -> list[str]:
-    return [
-        beginning(row.text, _MAX_SENTENCE_EM) if row.kind == "sentence" else label(row.text, _MAX_WORD_EM)
-        for row in rows
-    ]
+    rows, columns = ([row.name(_MAX_WORD_EM, _MAX_SENTENCE_EM) for row in side] for side in (grid.rows, grid.columns))
+    return {"name": f"Matrix of {of}", "rows": rows, "columns": columns, "cells": grid.in_classes(scale)}

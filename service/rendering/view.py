@@ -16,11 +16,12 @@ from semblance.models.tokenization.passages import sentences
 from semblance.service.rendering.caption import Caption
 from semblance.service.rendering.colors import ColorScale
 from semblance.service.rendering.function_words import says_much
-from semblance.service.rendering.labels import SCORE_DECIMALS, rounded_parts
+from semblance.service.rendering.labels import SCORE_DECIMALS, beginning, label, rounded_parts, short_signed
 
 MAX_LINKS = 6  # with a part of their own
 MAX_SIDE = 14  # rows and columns, without the one of others
 MAX_WORDS = 40  # rows and columns of a matrix of all words of long texts
+_CELL_DECIMALS = 3  # on pages
 
 PartKind: TypeAlias = Literal["link", "rest", "special"]
 RowKind: TypeAlias = Literal["word", "sentence", "others"]
@@ -91,6 +92,10 @@ class GridRow:
     kind: RowKind
     units: tuple[int, ...]
 
+    def name(self, max_word_em: float, max_sentence_em: float) -> str:
+        """The beginning of a sentence, the beginning and end of a word, no wider than that."""
+        return beginning(self.text, max_sentence_em) if self.kind == "sentence" else label(self.text, max_word_em)
+
 
 class Cell(NamedTuple):
     """A cell of a matrix.
@@ -127,6 +132,20 @@ class Grid:
     def by_sentence(self) -> bool:
         """Whether a side has its sentences."""
         return any(row.kind == "sentence" for row in (*self.rows, *self.columns))
+
+    def in_classes(self, scale: ColorScale) -> list[list[tuple[str, str, float | None]]]:
+        """The class of each cell in style.css, its number, and the length of the bar of a sum, in percent."""
+        return [[self._in_class(cell, scale) for cell in row] for row in self.cells]
+
+    def _in_class(self, cell: Cell, scale: ColorScale) -> tuple[str, str, float | None]:
+        if cell.matched:
+            return "matched-cell", "0", None
+        number = short_signed(cell.value, _CELL_DECIMALS)
+        if cell.similarity is not None:
+            return scale.name(cell.value), number, None
+        if not cell.value:
+            return "", "", None
+        return f"sum-cell {'negative' if cell.value < 0 else 'positive'}", number, 100 * abs(cell.value) / self.largest
 
 
 class View:

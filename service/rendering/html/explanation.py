@@ -8,11 +8,9 @@ from semblance.models.explanation import Explanation
 from semblance.service.rendering.caption import Caption, headline, subtitle
 from semblance.service.rendering.colors import ColorScale
 from semblance.service.rendering.html.page import color_key, colored_units, paragraph, render
-from semblance.service.rendering.labels import short_signed
-from semblance.service.rendering.view import MAX_WORDS, Cell, Grid, View, score_parts
+from semblance.service.rendering.view import MAX_WORDS, Grid, View, score_parts
 
 _MAX_LINKS = 30
-_DECIMALS = 3  # of cells
 
 
 def render_html(explanation: Explanation, caption: Caption, playground: str | None = None) -> str:
@@ -55,17 +53,10 @@ def render_html(explanation: Explanation, caption: Caption, playground: str | No
 
 def _cells(grid: Grid, scale: ColorScale) -> list[Markup]:
     """The cells of each row: two words have the colors of the texts, sums over several bars."""
-    rows = ("".join(_cell(cell, grid.largest, scale) for cell in row) for row in grid.cells)
+    rows = ("".join(_cell(*cell) for cell in row) for row in grid.in_classes(scale))
     return [Markup(row) for row in rows]  # noqa: S704 - numbers only; a loop of the template takes three times as long
 
 
-def _cell(cell: Cell, largest: float, scale: ColorScale) -> str:
-    if cell.matched:
-        return '<td class="matched-cell">0</td>'
-    number = short_signed(cell.value, _DECIMALS)
-    if cell.similarity is not None:
-        return f'<td class="{scale.name(cell.value)}">{number}</td>'
-    if not cell.value:
-        return "<td></td>"
-    sign = "negative" if cell.value < 0 else "positive"
-    return f'<td class="sum-cell {sign}" style="--share:{100 * abs(cell.value) / largest:.1f}%">{number}</td>'
+def _cell(name: str, number: str, share: float | None) -> str:
+    bar = "" if share is None else f' style="--share:{share:.1f}%"'
+    return f'<td class="{name}"{bar}>{number}</td>' if name else "<td></td>"

@@ -17,7 +17,7 @@ from semblance.models.text import Unit
 from semblance.service.rendering.caption import Caption
 from semblance.service.rendering.colors import ColorScale
 from semblance.service.rendering.fonts import BEGINNING, language_of, runs
-from semblance.service.rendering.labels import beginning, decimals_for, in_sentence, label, legal, plain, signed
+from semblance.service.rendering.labels import decimals_for, in_sentence, label, legal, plain, signed
 from semblance.service.rendering.view import Side
 
 
@@ -41,8 +41,9 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
         auto_reload=False,
     )
-    environment.filters |= {each.__name__: each for each in (beginning, decimals_for, label, plain, signed)}
+    environment.filters |= {each.__name__: each for each in (decimals_for, label, plain, signed)}
     style = (files("semblance.service") / "playground" / "assets" / "style.css").read_text("utf-8")
+    environment.globals |= {"warnings": (), "messages": ()}
     environment.globals["playground_style"] = Markup(style)  # noqa: S704 - a file of this package
     return environment
 

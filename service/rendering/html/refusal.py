@@ -12,12 +12,4 @@ def render_refusal(status: int, title: str, details: Sequence[str], playground: 
 
     Every text is escaped.
     """
-    return render(
-        "refusal.html",
-        title=title,
-        subtitle=f"status {status}",
-        warnings=(),
-        messages=(),
-        details=details,
-        playground=playground,
-    )
+    return render("refusal.html", title=title, subtitle=f"status {status}", details=details, playground=playground)

@@ -12,11 +12,9 @@ import numpy as np
 from semblance.service.rendering.colors import ACCENT, INK, MINUS, RULE
 from semblance.service.rendering.fonts import language_of
 from semblance.service.rendering.labels import (
-    beginning,
     decimals_for,
     em_width,
     in_sentence,
-    label,
     one_line,
     short_signed,
     shorten,
@@ -65,7 +63,10 @@ def draw_matrix(sheet: Sheet, view: View) -> None:
         empty = [name for name, rows in (("a", grid.rows), ("b", grid.columns)) if not rows]
         sheet.line(group, f"nothing to link in {' and '.join(empty)}", Style(HEADING.size, fill=HEADING.fill))
         return
-    names = (_labels(grid.rows, _MAX_ROW_EM), _labels(grid.columns, _MAX_COLUMN_EM))
+    names = (
+        [row.name(_MAX_LABEL_EM, _MAX_ROW_EM) for row in grid.rows],
+        [column.name(_MAX_LABEL_EM, _MAX_COLUMN_EM) for column in grid.columns],
+    )
     widest, longest = (max(em_width(name) for name in side) for side in names)
     left = MARGIN + widest * _LABEL_SIZE + _LABEL_GAP
     width = min((MARGIN + INNER_WIDTH - left) / len(grid.columns), _MAX_CELL)
@@ -83,10 +84,6 @@ def angle_for(width: float, longest_em: float) -> float:
     if longest_em * _LABEL_SIZE <= width - 4:
         return 0.0
     return -45.0 if width >= 26 else -90.0
-
-
-def _labels(rows: Sequence[GridRow], max_em: float) -> list[str]:
-    return [beginning(row.text, max_em) if row.kind == "sentence" else label(row.text, _MAX_LABEL_EM) for row in rows]
 
 
 def _draw_cells(parent: ET.Element, matrix: _Matrix) -> None:
