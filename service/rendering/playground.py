@@ -17,7 +17,6 @@ from semblance.service.rendering.view import (
     pair_name,
     score_parts,
     word_scale,
-    words_of,
 )
 
 VIEW_TYPE = "application/vnd.semblance.view+json"  # of JSON with a view; only the playground asks for it
@@ -38,7 +37,7 @@ def playground_view(explanation: Explanation) -> dict[str, Any]:
     rounded = explanation.contribution.copy()
     for part in parts:
         if len(part.links) == 1:
-            rounded[part.links[0].left, part.links[0].right] = part.value
+            rounded[part.links[0]] = part.value
     shown = replace(explanation, contribution=rounded)
     grid = grid_of(shown)
     matrices = [_matrix("sentences" if grid.by_sentence else "words", grid, scale)]
@@ -56,14 +55,14 @@ def playground_view(explanation: Explanation) -> dict[str, Any]:
 def _part(explanation: Explanation, part: ScorePart) -> dict[str, Any]:
     name, links = part.name, part.links
     if links:
-        left, right = (label(word, _MAX_WORD_EM) for word in words_of(explanation, links[0]))
-        name = pair_name(left, right)
+        units = explanation.left[links[0][0]], explanation.right[links[0][1]]
+        name = pair_name(*(label(unit.text, _MAX_WORD_EM) for unit in units))
     return {
         "name": name,
         "kind": part.kind,
         "value": part.exact,
         "shown": signed(part.value, _DECIMALS),
-        "link": (links[0].left, links[0].right) if len(links) == 1 else None,
+        "link": links[0] if len(links) == 1 else None,
     }
 
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from semblance.models.embeddings import Doubles
 from semblance.models.explanation import Explanation, Link, ReadText
@@ -35,14 +36,14 @@ class ScorePart:
         name: the pair of words, or what other parts are.
         kind: links of a pair of words, all other links, or special tokens.
         exact: its value.
-        links: of the pair of words.
+        links: places of both words of each link.
         value: rounded so that all sum to the rounded score.
     """
 
     name: str
     kind: PartKind
     exact: float
-    links: tuple[Link, ...] = ()
+    links: tuple[tuple[int, int], ...] = ()
     value: float = 0.0
 
 
@@ -134,7 +135,7 @@ class Grid:
         return any(row.kind == "sentence" for row in (*self.rows, *self.columns))
 
     def in_classes(self, scale: ColorScale) -> list[list[tuple[str, str, float | None]]]:
-        """The class of each cell in style.css, its number, and the length of the bar of a sum, in percent."""
+        """The class of each cell in style.css, its number, and the bar of a sum, in percent."""
         return [[self._in_class(cell, scale) for cell in row] for row in self.cells]
 
     def _in_class(self, cell: Cell, scale: ColorScale) -> tuple[str, str, float | None]:
@@ -197,24 +198,23 @@ def score_parts(explanation: Explanation, decimals: int = SCORE_DECIMALS, *, mer
         decimals: of the rounded values.
         merge: whether links of the same two words, which may occur several times, are one part.
     """
-    links, left, right = explanation.links, explanation.left, explanation.right
-    much = tuple([says_much(unit.text) for unit in side] for side in (left, right))
-    saying = [link for link in links if much[0][link.left] or much[1][link.right]]
-    pairs: dict[object, list[Link]] = {}
-    for link in saying:
-        key = (left[link.left].text.lower(), right[link.right].text.lower()) if merge else (link.left, link.right)
-        pairs.setdefault(key, []).append(link)
-    named = [(sum(link.contribution for link in pair), tuple(pair)) for pair in pairs.values()]
-    named.sort(key=lambda pair: -abs(pair[0]))
-    others = sum(value for value, _ in named[MAX_LINKS:])
-    small = sum(link.contribution for link in links) - sum(link.contribution for link in saying)
-    parts = [
-        *(
-            ScorePart(pair_name(*words_of(explanation, pair[0])), "link", value, pair)
-            for value, pair in named[:MAX_LINKS]
-        ),
-        ScorePart("other words", "rest", others + explanation.omitted),
-        ScorePart("function words and punctuation", "rest", small if len(saying) < len(links) else 0.0),
+    contribution = explanation.contribution
+    left, right = ([unit.text for unit in side] for side in (explanation.left, explanation.right))
+    says = [np.array([says_much(word) for word in side], np.bool_) for side in (left, right)]
+    saying = np.logical_or.outer(*says)
+    rows, columns = (_kinds(side, merge=merge) for side in (left, right))
+    pairs = np.zeros((len(left), len(right)))
+    np.add.at(pairs, np.ix_(rows, columns), np.where(saying, contribution, 0.0))
+    parts = []
+    for place in np.argsort(-np.abs(pairs), axis=None, kind="stable")[:MAX_LINKS]:
+        i, j = np.unravel_index(place, pairs.shape)
+        linked = np.logical_and.outer(rows == i, columns == j) & saying & (contribution != 0)
+        places = [(int(row), int(column)) for row, column in np.argwhere(linked)]
+        parts.append(ScorePart(pair_name(left[i], right[j]), "link", float(pairs[i, j]), tuple(places)))
+        pairs[i, j] = 0.0
+    parts += [
+        ScorePart("other words", "rest", float(pairs.sum()) + explanation.omitted),
+        ScorePart("function words and punctuation", "rest", float(contribution[~saying].sum())),
         ScorePart("special tokens", "special", explanation.special),
     ]
     parts = [part for part in parts if part.exact] or [ScorePart("links", "rest", 0.0)]
@@ -222,9 +222,10 @@ def score_parts(explanation: Explanation, decimals: int = SCORE_DECIMALS, *, mer
     return [replace(part, value=value) for part, value in zip(parts, values, strict=True)]
 
 
-def words_of(explanation: Explanation, link: Link) -> tuple[str, str]:
-    """The two words of a link."""
-    return explanation.left[link.left].text, explanation.right[link.right].text
+def _kinds(words: Sequence[str], *, merge: bool) -> NDArray[np.intp]:
+    """(n,) the place of each word, or with `merge` of its first occurrence in any case."""
+    first: dict[str, int] = {}
+    return np.array([first.setdefault(word.lower(), i) if merge else i for i, word in enumerate(words)], np.intp)
 
 
 def pair_name(left: str, right: str) -> str:

@@ -104,7 +104,7 @@ def _row(part: Part, bar: str) -> str:
 
 
 def _bar(value: float, low: float, high: float) -> str:
-    """A bar from 0 to a value on a scale from `low` to `high`, and a line at 0 if bars go both ways."""
+    """A bar from 0 to a value, from `low` to `high`, and a line at 0 if bars go both ways."""
     span = (high - low) / 100 or math.inf
     axis = (
         f'<div style="position:absolute;left:{-low / span:.1f}%;top:-.2em;bottom:-.2em;'

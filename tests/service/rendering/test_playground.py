@@ -1,4 +1,4 @@
-"""The view of the playground: numbers that add up as they are printed, and agree wherever a link is shown."""
+"""The view of the playground: printed numbers add up, and agree wherever a link is shown."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_the_printed_parts_sum_to_the_printed_score(parts: list[float], special:
 def test_links_of_the_same_words_are_one_part() -> None:
     view = shown_by([[0.1, 0.02], [0.0, 0.3]], "Cat cat", "cat dog")
     parts = [(part["name"], part["shown"], part["link"]) for part in view["parts"]]
-    assert parts == [("cat ~ dog", "+0.320", None), ("Cat = cat", "+0.100", (0, 0))]
+    assert parts == [("Cat ~ dog", "+0.320", None), ("Cat = cat", "+0.100", (0, 0))]
 
 
 def test_a_link_has_the_same_digits_in_bar_and_matrix() -> None:
