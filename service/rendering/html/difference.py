@@ -130,7 +130,7 @@ def _rows(shown: DifferencePage) -> tuple[list[_Row], _Row]:
     a = _column([part.a for part in listed], [part.a for part in others], shown.a.total)
     b = _column([part.b for part in listed], [part.b for part in others], shown.b.total)
     names = [*(_KIND_NAMES.get(part.kind, part.name) for part in listed), f"{len(others)} other parts"]
-    rows = [_Row(*each) for each in zip([*listed, None], names, a, b, strict=True)]
+    rows = [_Row(*row) for row in zip([*listed, None], names, a, b, strict=True)]
     if rows[-1].a == rows[-1].b == 0:
         rows.pop()
     return rows, _Row(None, "Total", sum(a), sum(b))

@@ -45,7 +45,7 @@ def render_html(explanation: Explanation, caption: Caption, playground: str | No
         whole=sum(abs(part.value) for part in parts) or 1.0,
         texts=[(side.name, paragraph(side.read, colored_units(side, caption, scale), scale)) for side in view.sides],
         key=color_key(scale, caption, matched=bool(view.matches.any())),
-        matrices=[(name, each, _cells(each, scale)) for name, each in grids],
+        matrices=[(name, matrix, _cells(matrix, scale)) for name, matrix in grids],
         links=view.links(_MAX_LINKS),
         links_title="Strongest links" + (", then those at distance 0" if view.matches.any() else ""),
     )

@@ -41,7 +41,7 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
         auto_reload=False,
     )
-    environment.filters |= {each.__name__: each for each in (decimals_for, label, plain, signed)}
+    environment.filters |= {shape.__name__: shape for shape in (decimals_for, label, plain, signed)}
     style = (files("semblance.service") / "playground" / "assets" / "style.css").read_text("utf-8")
     environment.globals |= {"warnings": (), "messages": ()}
     environment.globals["playground_style"] = Markup(style)  # noqa: S704 - a file of this package
