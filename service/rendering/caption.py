@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from semblance.models.explanation import Explanation, ReadText
-from semblance.models.text import Booleans
 from semblance.service.rendering.labels import SCORE_DECIMALS, label, plain
 
 _MAX_NAME_EM = 36.0
@@ -122,9 +121,3 @@ def _cut(text: ReadText) -> str:
     if text.start:
         return f"did not read the first {text.start:,} of {length} characters"
     return f"read up to character {text.end:,} of {length}"
-
-
-def matches(explanation: Explanation, caption: Caption) -> Booleans:
-    """(n, m) True for pairs of units at distance 0; none unless the score is minus a distance."""
-    same: Booleans = (explanation.similarity == 0) & (explanation.contribution == 0) & caption.distance
-    return same

@@ -96,21 +96,6 @@ def rounded_parts(parts: Sequence[float], total: float, decimals: int) -> tuple[
     return tuple(count / unit for count in counts)
 
 
-def ticks(low: float, high: float) -> list[tuple[float, str]]:
-    """Two to six round numbers from `low` to `high` for an axis, each with its label.
-
-    >>> ticks(0.0, 0.83)
-    [(0.0, '0.0'), (0.2, '0.2'), (0.4, '0.4'), (0.6, '0.6'), (0.8, '0.8')]
-    """
-    rough = (high - low) / 4.5
-    exponent = math.floor(math.log10(rough))
-    factor = next(factor for factor in (1, 2, 5, 10) if factor * 10.0**exponent >= rough)
-    decimals = max(0, -exponent - (factor == 10))
-    step = factor * 10.0**exponent
-    places = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
-    return [(round(i * step, decimals), plain(i * step, decimals)) for i in places]
-
-
 def legal(text: str) -> str:
     """Replace each character that XML 1.0 forbids by U+FFFD.
 

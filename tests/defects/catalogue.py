@@ -186,10 +186,10 @@ DEFECTS = (
         ("tests/service/model_loading/test_calibrations.py",),
     ),
     Defect(
-        "pages: words of the table of links are not escaped",
-        "semblance.service.rendering.html.explanation._word",
-        "{escaped(label(unit.text, _MAX_WORD_EM))}",
-        "{label(unit.text, _MAX_WORD_EM)}",
+        "pages: texts in templates are not escaped",
+        "semblance.service.rendering.html.page._markup",
+        "else escaped(str(value))",
+        "else Markup(legal(str(value)))",
         ("tests/service/rendering/test_rendering.py",),
     ),
     Defect(

@@ -13,6 +13,7 @@ import pytest
 
 from semblance.models import catalogue
 from semblance.models.catalogue import similarity
+from semblance.service.rendering.playground import VIEW_TYPE
 from tests.integration.conftest import Api, code_of, total
 from tests.integration.raw_http import head, open_connection
 from tests.support.waiting import until
@@ -97,6 +98,15 @@ def test_explain_answers_in_the_requested_format(
     assert answer.headers["content-type"] == media_type
     posted = http.post("/explain", json=GUITAR | how.get("params", {}), headers=how.get("headers"))
     assert posted.content == answer.content
+    assert answer.headers["vary"] == "accept"
+
+
+def test_the_playground_gets_the_same_explanation_with_a_view(http: httpx2.Client) -> None:
+    answer = http.post("/explain", json=GUITAR, headers={"accept": VIEW_TYPE})
+    explained = answer.json()
+    view = explained.pop("view")
+    assert explained == http.get("/explain", params=GUITAR).json()
+    assert sum(part["value"] for part in view["parts"]) == pytest.approx(explained["score"], abs=1e-6)
     assert answer.headers["vary"] == "accept"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Body, Query, Request, Response
@@ -17,6 +17,7 @@ from semblance.service.api.playground_links import playground_address
 from semblance.service.api.routing import StrictRoute, Use, json_answer
 from semblance.service.rendering.caption import Caption, Probable
 from semblance.service.rendering.html.explanation import render_html
+from semblance.service.rendering.playground import VIEW_TYPE, playground_view
 from semblance.service.rendering.png import DrawingProcess
 from semblance.service.rendering.svg.picture import render_svg
 from semblance.service.turns import draw
@@ -71,12 +72,25 @@ async def explain_long_texts(
     return await _explain(body, request, explainer, drawing)
 
 
+class PlaygroundExplanation(PairExplanation):
+    """An explanation, and how the playground draws it."""
+
+    view: dict[str, Any]
+
+
 async def _explain(body: ExplainRequest, request: Request, explainer: Explain, drawing: DrawingProcess) -> Response:
-    format_ = body.format or accepted_format(request, MEDIA_TYPES)
+    viewed = request.method == "POST" and request.headers.get("accept") == VIEW_TYPE
+    format_ = "json" if viewed else body.format or accepted_format(request, MEDIA_TYPES)
     pair = await explainer.explain(body)
+
+    def write() -> str:
+        response = pair.response(body.max_links)
+        if viewed:
+            response = PlaygroundExplanation(**dict(response), view=playground_view(pair.explanation))
+        return response.model_dump_json()
+
     if format_ == "json":
-        cells = pair.explanation.contribution.size
-        answer = await json_answer("links", cells, lambda: pair.response(body.max_links).model_dump_json())
+        answer = await json_answer("views" if viewed else "links", pair.explanation.contribution.size, write)
     else:
         content = await _draw(pair, body.id, format_, drawing)
         answer = Response(content, media_type=MEDIA_TYPES[format_], headers=PICTURE_HEADERS)

@@ -11,7 +11,6 @@ from fastapi.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from semblance.service.api.formats import prefers_page
-from semblance.service.rendering.function_words import FUNCTION_WORDS
 
 PATH = "/playground"
 _POLICY = (
@@ -42,12 +41,8 @@ def install(app: FastAPI) -> None:
     for name, folder in folders.items():
         app.mount(f"{PATH}/{digest}/{name}".rstrip("/"), _Assets(directory=str(folder)), name=f"playground {name}")
     # without a leading slash, so that a path prefix before the service stays
-    page = (
-        (_PACKAGE / "playground" / "index.html")
-        .read_text("utf-8")
-        .replace("{assets}", f"{PATH.removeprefix('/')}/{digest}")
-        .replace("{function_words}", " ".join(sorted(FUNCTION_WORDS)))
-    )
+    page = (_PACKAGE / "playground" / "index.html").read_text("utf-8")
+    page = page.replace("{assets}", f"{PATH.removeprefix('/')}/{digest}")
     about = {"name": "semblance", "version": app.version, "api": "docs", "openapi": "openapi.json"}
 
     @app.get("/", include_in_schema=False)

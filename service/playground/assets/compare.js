@@ -10,6 +10,7 @@ const PAUSE_MS = 300;
 const EXPLAINED_BY = "rcmd_words"; // as the service does where no measure is named
 const MOST_VIEWS = 3;
 const ALL_LINKS = 100_000; // more than two texts of 256 tokens have; what is left out has a part of its own
+const VIEW_TYPE = "application/vnd.semblance.view+json"; // an explanation with its groups, rounded numbers and colors
 const LONGEST_LINK = 8000; // characters of an address that every program accepts
 /** @type {[string, string, string][]} */
 const EXAMPLES = [
@@ -178,9 +179,9 @@ export class Compare {
     const found = await this.latest.run((signal) =>
       Promise.all(
         this.views.map((view) =>
-          post("explain", { ...this.request(view), format: "json", max_links: ALL_LINKS }, signal).catch(
-            (error) => error,
-          ),
+          send("POST", "explain", { body: { ...this.request(view), max_links: ALL_LINKS }, accept: VIEW_TYPE, signal })
+            .then((answer) => answer.json())
+            .catch((error) => error),
         ),
       ),
     );

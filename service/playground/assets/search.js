@@ -21,7 +21,6 @@ import {
   shownValue,
   signed,
 } from "./dom.js";
-import { roundedParts } from "./explanation.js";
 import { hashOf, writeState } from "./state.js";
 
 const PAUSE_MS = 300;
@@ -310,6 +309,21 @@ function hitCard(hit, next, asked) {
     ),
     box,
   );
+}
+
+/**
+ * Parts rounded so that they sum to the rounded whole: what rounding leaves goes to the largest.
+ * @param {number[]} values
+ * @param {number} whole
+ * @param {number} [digits]
+ */
+function roundedParts(values, whole, digits = 3) {
+  const unit = 10 ** digits;
+  const rounded = values.map((value) => Math.round(value * unit));
+  const left = Math.round(whole * unit) - rounded.reduce((sum, each) => sum + each, 0);
+  const largest = values.reduce((best, value, i) => (Math.abs(value) > Math.abs(values[best]) ? i : best), 0);
+  if (rounded.length) rounded[largest] += left;
+  return rounded.map((each) => each / unit);
 }
 
 /**

@@ -3,78 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from semblance.models.explanation import DifferencePart, Explanation, ReadText, Share
-from semblance.service.rendering.caption import Caption, cut_notes, matches
+from semblance.service.rendering.caption import Caption, cut_notes
 from semblance.service.rendering.colors import ColorScale
-from semblance.service.rendering.html.page import (
-    ColoredUnit,
-    Heading,
-    MarkedText,
-    color_key,
-    escaped,
-    marked_texts,
-    page,
-    paragraph,
-)
-from semblance.service.rendering.labels import (
-    SCORE_DECIMALS,
-    in_sentence,
-    label,
-    plain,
-    rounded_parts,
-    signed,
-)
+from semblance.service.rendering.html.page import ColoredUnit, color_key, colored_units, paragraph, render
+from semblance.service.rendering.labels import SCORE_DECIMALS, in_sentence, label, plain, rounded_parts, signed
+from semblance.service.rendering.view import View
 
 _MAX_ROWS = 30
-_MAX_WORD_EM = 24.0
 _MAX_NAME_EM = 40.0
 _LEADING = 2  # parts that the title names for the document that stands above
 _KIND_NAMES = {"special": "special tokens", "rest": "links left out"}
-_STYLE = """
-.texts .text { margin-top: .5rem; }
-.texts h2 bdi { overflow-wrap: anywhere; }
-.shares td, .shares th { vertical-align: top; }
-.shares th[scope="row"] { font-size: 1rem; font-weight: 400; color: var(--ink); width: 24%; }
-.shares .partners { display: block; color: var(--faint); font-size: .8125rem; line-height: 1.35;
-  white-space: normal; }
-.shares .number { width: 17%; }
-.shares .of-a { text-align: start; }
-.shares .of-bar { width: 28%; min-width: 4rem; }
-.shares th.of-bar { text-align: center; }
-.track { position: relative; height: 1.1em; margin: .2em 0;
-  background: linear-gradient(var(--rule), var(--rule)) center / 1px 100% no-repeat; }
-.track span { position: absolute; top: .1em; bottom: .1em; border-radius: .15em; min-width: 1px;
-  print-color-adjust: exact; -webkit-print-color-adjust: exact; }
-.shares tfoot td, .shares tfoot th { border-bottom: 0; border-top: 2px solid var(--ink); font-weight: 600; }
-.shares tfoot th[scope="row"] { font-weight: 600; }
-.toward-a { background: var(--plus-4); }
-.toward-b { background: var(--minus-4); }
-@media (max-width: 40rem) {
-  h1 { font-size: 1.25rem; }
-  .shares tr { display: grid; grid-template-columns: 1fr 1fr; border-bottom: 1px solid var(--rule); padding: .4rem 0; }
-  .shares thead tr { border-bottom: 0; padding: 0; }
-  .shares td, .shares th, .shares .number, .shares .of-bar, .shares th[scope="row"] { width: auto; border: 0;
-    padding: .1rem .35rem; min-width: 0; }
-  .shares .of-part { order: 1; }
-  .shares .of-difference { order: 2; }
-  .shares .of-bar { order: 3; grid-column: 1 / -1; }
-  .shares .of-b { order: 4; text-align: start; }
-  .shares .of-a { order: 5; text-align: end; }
-  .shares tfoot tr { border-top: 2px solid var(--ink); border-bottom: 0; }
-  .shares tfoot td, .shares tfoot th { border: 0; }
-}
-.shares { width: 100%; }
-@media print {
-  .shares tr { break-inside: avoid; }
-  .shares tfoot { display: table-row-group; } /* else the total is repeated on every sheet */
-  section { border-color: #999; }
-}
-"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,6 +29,11 @@ class DocumentSide:
     text: ReadText
     explanation: Explanation
     bonus: float
+
+    @property
+    def total(self) -> float:
+        """Its score with the bonus of terms."""
+        return self.explanation.score + self.bonus
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,9 +91,35 @@ def render_difference(shown: DifferencePage, playground: str | None = None) -> s
         playground: relative address of the same search in the playground; None leaves out the link.
     """
     rows, total = _rows(shown)
-    cuts = cut_notes({"The query": shown.query, "The text of A": shown.a.text, "The text of B": shown.b.text})
-    heading = Heading(_summary(rows, total), _subtitle(shown), shown.warnings, cuts)
-    return page(heading, [_query(shown), _documents(shown), _table(shown, rows, total)], _STYLE, playground)
+    best = 0.0 if shown.distance else math.inf
+    views = [
+        View(side.explanation, Caption(shown.measure, shown.model, shown.query, side.text, "word", best))
+        for side in (shown.a, shown.b)
+    ]
+    scale = ColorScale.over(*(view.sides[1].totals for view in views))
+    texts = [paragraph(view.caption.b, colored_units(view.sides[1], view.caption, scale), scale) for view in views]
+    matched = any(bool(view.matches.any()) for view in views)
+
+    def partners_of(part: DifferencePart | None) -> tuple[list[str], list[str]]:
+        """The words of B and A that make the shares of a part."""
+        a, b = views
+        return (_partners(part, part.b, b), _partners(part, part.a, a)) if part else ([], [])
+
+    return render(
+        "difference.html",
+        title=_summary(rows, total),
+        subtitle=_subtitle(shown),
+        warnings=shown.warnings,
+        messages=cut_notes({"The query": shown.query, "The text of A": shown.a.text, "The text of B": shown.b.text}),
+        playground=playground,
+        query=_query(shown),
+        documents=zip("AB", (shown.a, shown.b), texts, strict=True),
+        key=color_key(scale, views[0].caption, matched=matched),
+        rows=rows,
+        total=total,
+        limit=max(abs(row.difference) for row in rows) if rows else 0.0,
+        partners_of=partners_of,
+    )
 
 
 def _rows(shown: DifferencePage) -> tuple[list[_Row], _Row]:
@@ -152,10 +127,10 @@ def _rows(shown: DifferencePage) -> tuple[list[_Row], _Row]:
     visible = [part for part in shown.parts if part.unit or _is_visible(part)]
     listed, more = visible[:_MAX_ROWS], visible[_MAX_ROWS:]
     others = more + [part for part in shown.parts if part not in visible]
-    a = _column([part.a for part in listed], [part.a for part in others], _total(shown.a))
-    b = _column([part.b for part in listed], [part.b for part in others], _total(shown.b))
+    a = _column([part.a for part in listed], [part.a for part in others], shown.a.total)
+    b = _column([part.b for part in listed], [part.b for part in others], shown.b.total)
     names = [*(_KIND_NAMES.get(part.kind, part.name) for part in listed), f"{len(others)} other parts"]
-    rows = [_Row(*each) for each in zip([*listed, None], names, a, b, strict=True)]
+    rows = [_Row(*row) for row in zip([*listed, None], names, a, b, strict=True)]
     if rows[-1].a == rows[-1].b == 0:
         rows.pop()
     return rows, _Row(None, "Total", sum(a), sum(b))
@@ -170,10 +145,6 @@ def _column(listed: Sequence[Share], others: Sequence[Share], total: float) -> t
     """The shares of the rows and the sum of all others, as they are printed."""
     shares = [share.contribution for share in listed]
     return rounded_parts([*shares, sum(share.contribution for share in others)], total, SCORE_DECIMALS)
-
-
-def _total(side: DocumentSide) -> float:
-    return side.explanation.score + side.bonus
 
 
 def _summary(rows: Sequence[_Row], total: _Row) -> str:
@@ -216,16 +187,13 @@ def _subtitle(shown: DifferencePage) -> str:
 
 
 def _query(shown: DifferencePage) -> str:
-    words = [part for part in shown.parts if part.unit]
-    scale = ColorScale.over(np.array([part.difference for part in words]))
+    words = [(part, part.unit) for part in shown.parts if part.unit]
+    scale = ColorScale.over(np.array([part.difference for part, _ in words]))
     units = sorted(
-        (ColoredUnit(part.unit, part.difference, _in_both(part)) for part in words if part.unit),
-        key=lambda each: each.unit.start,
+        (ColoredUnit(unit, part.difference, _in_both(part)) for part, unit in words),
+        key=lambda colored: colored.unit.start,
     )
-    return f"""<section class="card">
-<h2>Query</h2>{paragraph(shown.query, units, scale)}
-<p class="faint">Blue words count for A, red ones for B.</p>
-</section>"""
+    return paragraph(shown.query, units, scale)
 
 
 def _in_both(part: DifferencePart) -> str:
@@ -233,100 +201,10 @@ def _in_both(part: DifferencePart) -> str:
     return f"{a} in A, {b} in B: {signed(part.difference, SCORE_DECIMALS)}"
 
 
-def _documents(shown: DifferencePage) -> str:
-    captions = [_caption(shown, side) for side in _sides(shown)]
-    texts = [marked_texts(side.explanation, caption)[1] for side, caption in zip(_sides(shown), captions, strict=True)]
-    scale = ColorScale.over(*(text.totals for text in texts))
-    columns = "".join(
-        _document(name, side, text, scale, caption)
-        for name, side, text, caption in zip("AB", _sides(shown), texts, captions, strict=True)
-    )
-    matched = any(bool(text.matches.any()) for text in texts)
-    return f"""<section class="card">
-<div class="texts">{columns}</div>
-<p class="faint">{color_key(scale, captions[0], matched=matched)}</p>
-</section>"""
-
-
-def _caption(shown: DifferencePage, side: DocumentSide) -> Caption:
-    best = 0.0 if shown.distance else math.inf
-    return Caption(shown.measure, shown.model, shown.query, side.text, "word", best)
-
-
-def _sides(shown: DifferencePage) -> tuple[DocumentSide, DocumentSide]:
-    return shown.a, shown.b
-
-
-def _document(name: str, side: DocumentSide, text: MarkedText, scale: ColorScale, caption: Caption) -> str:
-    score = f"score {plain(side.explanation.score, SCORE_DECIMALS)}"
-    if side.bonus:
-        bonus, total = (plain(value, SCORE_DECIMALS) for value in (side.bonus, _total(side)))
-        score += f" + bonus of terms {bonus} = {total}"
-    return (
-        f"<div><h2>{name}: <bdi>{escaped(label(side.id, _MAX_NAME_EM))}</bdi></h2>"
-        f'<p class="faint">{score}</p>{text.paragraph(scale, caption)}</div>'
-    )
-
-
-def _table(shown: DifferencePage, rows: Sequence[_Row], total: _Row) -> str:
-    scale = ColorScale.over(np.array([row.difference for row in rows]))
-    head = '<th scope="col" class="number'
-    body = "".join(_line(row, shown, scale) for row in rows)
-    return f"""<section class="card">
-<h2>What makes the difference</h2>
-<table class="shares">
-<thead><tr><th scope="col" class="of-part">Part of the query</th>{head} of-b">B</th>
-<th scope="col" class="of-bar">\u2190 more in B \u00b7 more in A \u2192</th>
-{head} of-a">A</th>{head} of-difference">A \u2212 B</th></tr></thead>
-<tbody>{body}</tbody>
-<tfoot>{_line(total, shown, ColorScale(0.0))}</tfoot>
-</table>
-</section>"""
-
-
-def _line(row: _Row, shown: DifferencePage, scale: ColorScale) -> str:
-    tag = ' <span class="faint">term</span>' if row.part and row.part.kind == "term" else ""
-    name = escaped(label(row.name, _MAX_WORD_EM))
-    b, a = (
-        f'<td class="number of-{key}">{plain(value, SCORE_DECIMALS)}{_partners(row.part, key, side, shown)}</td>'
-        for key, value, side in (("b", row.b, shown.b), ("a", row.a, shown.a))
-    )
-    return (
-        f'<tr><th scope="row" class="of-part"><bdi>{name}</bdi>{tag}</th>{b}'
-        f'<td class="of-bar">{_bar(row.difference, scale)}</td>{a}'
-        f'<td class="number of-difference">{signed(row.difference, SCORE_DECIMALS)}</td></tr>'
-    )
-
-
-def _bar(difference: float, scale: ColorScale) -> str:
-    """A bar from the middle to the right for A, to the left for B; none without a scale."""
-    if scale.limit == 0:
-        return ""
-    if difference == 0:
-        return '<div class="track"></div>'
-    width = 50 * abs(difference) / scale.limit
-    start, key = (50.0, "a") if difference > 0 else (50 - width, "b")
-    return f'<div class="track"><span class="toward-{key}" style="left:{start:.2f}%;width:{width:.2f}%"></span></div>'
-
-
-def _partners(part: DifferencePart | None, key: str, side: DocumentSide, shown: DifferencePage) -> str:
-    """The words of a document that make the share of a part, beneath its number."""
-    if part is None:
-        return ""
-    share = part.a if key == "a" else part.b
-    names = _names(share, side.text.text) or _matched(part, side, shown)
-    listed = ", ".join(f"<bdi>{escaped(label(name, _MAX_WORD_EM))}</bdi>" for name in names)
-    return f'<span class="partners">{listed}</span>' if listed else ""
-
-
-def _names(share: Share, text: str) -> list[str]:
-    """The texts of the partners, each once."""
-    return list(dict.fromkeys(text[each.start : each.end] for each in share.partners))
-
-
-def _matched(part: DifferencePart, side: DocumentSide, shown: DifferencePage) -> Iterable[str]:
-    """The partner of a word at distance 0, which costs nothing."""
-    if part.unit is None:
-        return []
-    [found] = matches(side.explanation, _caption(shown, side))[[side.explanation.left.index(part.unit)]]
-    return [side.explanation.right[int(found.argmax())].text] if found.any() else []
+def _partners(part: DifferencePart, share: Share, view: View) -> list[str]:
+    """The words of a document that make a share, each once; a match at distance 0 costs nothing."""
+    text, explanation = view.caption.b.text, view.explanation
+    if share.partners or part.unit is None:
+        return list(dict.fromkeys(text[partner.start : partner.end] for partner in share.partners))
+    matches = view.matches[explanation.left.index(part.unit)]
+    return [explanation.right[int(matches.argmax())].text] if matches.any() else []

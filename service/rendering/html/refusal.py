@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from semblance.service.rendering.html.page import Heading, escaped, page
-
-_OPEN = "The playground asks for what is missing, and shows the same."
+from semblance.service.rendering.html.page import render
 
 
 def render_refusal(status: int, title: str, details: Sequence[str], playground: str) -> str:
@@ -14,7 +12,4 @@ def render_refusal(status: int, title: str, details: Sequence[str], playground: 
 
     Every text is escaped.
     """
-    listed = "".join(f"<p>{escaped(each)}</p>" for each in details)
-    links = f'<p><a href="{escaped(playground)}">{_OPEN}</a></p>'
-    heading = Heading(title, f"status {status}", (), ())
-    return page(heading, [f'<section class="card">{listed}{links}</section>'], playground=playground)
+    return render("refusal.html", title=title, subtitle=f"status {status}", details=details, playground=playground)

@@ -9,24 +9,29 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
-from semblance.models.explanation import Explanation
-from semblance.service.rendering.caption import Caption, matches
-from semblance.service.rendering.colors import ACCENT, FAINT_INK, INK, MINUS, RULE, ColorScale
-from semblance.service.rendering.fonts import Language, language_of
-from semblance.service.rendering.grid import Grid, GridRow
+from semblance.service.rendering.colors import ACCENT, INK, MINUS, RULE
+from semblance.service.rendering.fonts import language_of
 from semblance.service.rendering.labels import (
-    beginning,
     decimals_for,
     em_width,
     in_sentence,
-    label,
     one_line,
     short_signed,
     shorten,
     signed,
 )
-from semblance.service.rendering.svg.sheet import HEADING_SIZE, INNER_WIDTH, MARGIN, Sheet
-from semblance.service.rendering.svg.writing import Anchor, Style, px, tooltip, write
+from semblance.service.rendering.svg.sheet import (
+    HEADING,
+    INNER_WIDTH,
+    MARGIN,
+    Point,
+    Sheet,
+    Style,
+    box,
+    tooltip,
+    write,
+)
+from semblance.service.rendering.view import Cell, Grid, GridRow, View
 
 _MAX_LABEL_EM = 15.0
 _MAX_ROW_EM, _MAX_COLUMN_EM = 24.0, 11.0  # of sentences
@@ -37,65 +42,40 @@ _BAR = 3.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Matrix:
-    """An explanation with the grid to draw.
+class _Matrix:
+    """The grid of a view, its corner, the width of a cell in px, and the decimals of numbers."""
 
-    Attributes:
-        explanation, caption, grid: what to draw.
-        scale: colors of all words.
-        left, top: corner of the first cell, in px.
-        cell: width of a cell, in px.
-    """
-
-    explanation: Explanation
-    caption: Caption
+    view: View
     grid: Grid
-    scale: ColorScale
     left: float
     top: float
     cell: float
-
-    @property
-    def decimals(self) -> int:
-        """Decimals of all numbers of the matrix."""
-        return decimals_for(float(np.abs(self.grid.cells).max(initial=0.0)))
-
-    @property
-    def largest_sum(self) -> float:
-        """The largest absolute value of a cell that is no single link."""
-        return max(self.grid.sums(), default=0.0)
+    decimals: int
 
 
-def describe_link(left: str, right: str, closeness: str, contribution: str) -> str:
-    """Describe a link in words.
-
-    >>> describe_link("cat", "dog", "similarity 0.83", "+0.041")
-    'cat – dog: similarity 0.83, contributes +0.041'
-    """
-    return f"{left} \u2013 {right}: {closeness}, contributes {contribution}"
-
-
-def draw_matrix(sheet: Sheet, explanation: Explanation, caption: Caption, grid: Grid, scale: ColorScale) -> None:
+def draw_matrix(sheet: Sheet, view: View) -> None:
     """Draw labels, cells and numbers; a note if a text has nothing to link."""
     group = sheet.group("matrix")
-    unit = "sentences and words" if grid.by_sentence else f"{caption.granularity}s"
-    title = f"Contribution of each pair of {unit}: text a downward, text b across"
-    write(group, (MARGIN, sheet.line(HEADING_SIZE)), title, Style(HEADING_SIZE, bold=True, fill=FAINT_INK))
-    if not grid.cells.size:
+    grid = view.grid()
+    unit = "sentences and words" if grid.by_sentence else f"{view.caption.granularity}s"
+    sheet.line(group, f"Contribution of each pair of {unit}: text a downward, text b across", HEADING)
+    if not grid.values.size:
         empty = [name for name, rows in (("a", grid.rows), ("b", grid.columns)) if not rows]
-        note = f"nothing to link in {' and '.join(empty)}"
-        write(group, (MARGIN, sheet.line(HEADING_SIZE)), note, Style(HEADING_SIZE, fill=FAINT_INK))
+        sheet.line(group, f"nothing to link in {' and '.join(empty)}", Style(HEADING.size, fill=HEADING.fill))
         return
-    names = (_labels(grid.rows, _MAX_ROW_EM), _labels(grid.columns, _MAX_COLUMN_EM))
+    names = (
+        [row.name(_MAX_LABEL_EM, _MAX_ROW_EM) for row in grid.rows],
+        [column.name(_MAX_LABEL_EM, _MAX_COLUMN_EM) for column in grid.columns],
+    )
     widest, longest = (max(em_width(name) for name in side) for side in names)
     left = MARGIN + widest * _LABEL_SIZE + _LABEL_GAP
-    cell = min((MARGIN + INNER_WIDTH - left) / len(grid.columns), _MAX_CELL)
-    angle = angle_for(cell, longest)
+    width = min((MARGIN + INNER_WIDTH - left) / len(grid.columns), _MAX_CELL)
+    angle = angle_for(width, longest)
     lift = _LABEL_SIZE * (1 + longest * math.sin(math.radians(-angle)))
-    matrix = Matrix(explanation, caption, grid, scale, left, sheet.y + lift + _LABEL_GAP, cell)
+    decimals = decimals_for(float(np.abs(grid.values).max(initial=0.0)))
+    matrix = _Matrix(view, grid, left, sheet.y + lift + _LABEL_GAP, width, decimals)
     _draw_cells(group, matrix)
-    _draw_row_labels(group, matrix, names[0])
-    _draw_column_labels(group, matrix, names[1], angle)
+    _draw_labels(group, matrix, names, angle)
     sheet.y = matrix.top + len(grid.rows) * _HEIGHT
 
 
@@ -106,74 +86,55 @@ def angle_for(width: float, longest_em: float) -> float:
     return -45.0 if width >= 26 else -90.0
 
 
-def _labels(rows: Sequence[GridRow], max_em: float) -> list[str]:
-    return [beginning(row.text, max_em) if row.kind == "sentence" else label(row.text, _MAX_LABEL_EM) for row in rows]
-
-
-def _draw_cells(parent: ET.Element, matrix: Matrix) -> None:
+def _draw_cells(parent: ET.Element, matrix: _Matrix) -> None:
     group = ET.SubElement(parent, "g", {"class": "cells"})
-    free = matches(matrix.explanation, matrix.caption)
-    for i, row in enumerate(matrix.grid.rows):
-        for j, column in enumerate(matrix.grid.columns):
-            value = float(matrix.grid.cells[i, j])
-            of_words = matrix.grid.of_words(i, j)
-            color = matrix.scale.color(value) if of_words else "none"
-            x, y = matrix.left + j * matrix.cell, matrix.top + i * _HEIGHT
-            place = {"x": px(x), "y": px(y), "width": px(matrix.cell), "height": px(_HEIGHT)}
-            rect = ET.SubElement(group, "rect", place | {"fill": color, "stroke": RULE, "pointer-events": "all"})
-            tooltip(rect, _description(matrix, row, column, value))
-            if not of_words:
-                _draw_bar(group, matrix, (x, y), value)
-            matched = of_words and bool(free[row.units[0], column.units[0]])
-            if matched:
-                inside = {"x": px(x + 1.5), "y": px(y + 1.5), "width": px(matrix.cell - 3), "height": px(_HEIGHT - 3)}
-                ET.SubElement(group, "rect", inside | {"fill": "none", "stroke": ACCENT, "stroke-width": "2"})
-            number = "0" if matched else short_signed(value, matrix.decimals)
-            if number:
-                style = Style(_NUMBER_SIZE, "middle", fill=matrix.scale.ink(value) if of_words else INK)
-                at = (x + matrix.cell / 2, y + _HEIGHT / 2 + 3.5)
-                write(group, at, number, style).set("pointer-events", "none")
+    for i, cells in enumerate(matrix.grid.cells):
+        for j, cell in enumerate(cells):
+            corner = (matrix.left + j * matrix.cell, matrix.top + i * _HEIGHT)
+            color = "none" if cell.similarity is None else matrix.view.scale.color(cell.value)
+            rect = box(group, corner, (matrix.cell, _HEIGHT), fill=color, stroke=RULE, pointer_events="all")
+            tooltip(rect, _description(matrix, matrix.grid.rows[i], matrix.grid.columns[j], cell))
+            _draw_number(group, matrix, corner, cell)
 
 
-def _draw_bar(group: ET.Element, matrix: Matrix, corner: tuple[float, float], value: float) -> None:
-    """A bar at the bottom of a cell, as long as its sum is large."""
-    if not value:
-        return
-    width = matrix.cell * abs(value) / matrix.largest_sum
-    place = {"x": px(corner[0]), "y": px(corner[1] + _HEIGHT - _BAR), "width": px(width), "height": px(_BAR)}
-    ET.SubElement(group, "rect", place | {"fill": ACCENT if value > 0 else MINUS[3]})
+def _draw_number(group: ET.Element, matrix: _Matrix, corner: Point, cell: Cell) -> None:
+    """The number of a cell; a sum has a bar of proportional length, a match an outline."""
+    (x, y), value, width = corner, cell.value, matrix.cell
+    if cell.similarity is None and value:
+        size = (width * abs(value) / matrix.grid.largest, _BAR)
+        box(group, (x, y + _HEIGHT - _BAR), size, fill=ACCENT if value > 0 else MINUS[3])
+    if cell.matched:
+        inside = (width - 3, _HEIGHT - 3)
+        box(group, (x + 1.5, y + 1.5), inside, fill="none", stroke=ACCENT, stroke_width="2")
+    number = "0" if cell.matched else short_signed(value, matrix.decimals)
+    if number:
+        ink = INK if cell.similarity is None else matrix.view.scale.ink(value)
+        at = (x + width / 2, y + _HEIGHT / 2 + 3.5)
+        write(group, at, number, Style(_NUMBER_SIZE, "middle", fill=ink)).set("pointer-events", "none")
 
 
-def _description(matrix: Matrix, row: GridRow, column: GridRow, value: float) -> str:
-    contribution = signed(value, matrix.decimals)
-    left, right = in_sentence(row.text), in_sentence(column.text)
-    if row.kind == column.kind == "word":
-        similarity = float(matrix.explanation.similarity[row.units[0], column.units[0]])
-        return describe_link(left, right, matrix.caption.closeness(similarity), contribution)
-    return f"{left} \u2013 {right}: contributes {contribution}"
+def _description(matrix: _Matrix, row: GridRow, column: GridRow, cell: Cell) -> str:
+    closeness = "" if cell.similarity is None else f"{matrix.view.caption.closeness(cell.similarity)}, "
+    pair = f"{in_sentence(row.text)} \u2013 {in_sentence(column.text)}"
+    return f"{pair}: {closeness}contributes {signed(cell.value, matrix.decimals)}"
 
 
-def _draw_row_labels(parent: ET.Element, matrix: Matrix, names: Sequence[str]) -> None:
-    group = ET.SubElement(parent, "g", {"class": "labels"})
-    language = language_of(matrix.caption.a.text)
-    for i, name in enumerate(names):
+def _draw_labels(parent: ET.Element, matrix: _Matrix, names: tuple[Sequence[str], Sequence[str]], angle: float) -> None:
+    """The names of rows, and above the matrix those of columns, turned by an angle."""
+    languages = [language_of(side.read.text) for side in matrix.view.sides]
+    group, style = ET.SubElement(parent, "g", {"class": "labels"}), Style(_LABEL_SIZE, "end", language=languages[0])
+    for i, (row, name) in enumerate(zip(matrix.grid.rows, names[0], strict=True)):
         at = (matrix.left - _LABEL_GAP, matrix.top + (i + 0.5) * _HEIGHT + 0.35 * _LABEL_SIZE)
-        _write_label(group, at, matrix.grid.rows[i], name, Style(_LABEL_SIZE, "end", language=language))
-
-
-def _draw_column_labels(parent: ET.Element, matrix: Matrix, names: Sequence[str], angle: float) -> None:
-    group = ET.SubElement(parent, "g", {"class": "labels"})
-    language: Language = language_of(matrix.caption.b.text)
-    anchor: Anchor = "start" if angle else "middle"
+        _write_label(group, at, row, name, style)
     lean = 0.35 * _LABEL_SIZE * math.sin(math.radians(-angle))
-    for j, name in enumerate(names):
+    group = ET.SubElement(parent, "g", {"class": "labels"})
+    style = Style(_LABEL_SIZE, "start" if angle else "middle", angle=angle, language=languages[1])
+    for j, (column, name) in enumerate(zip(matrix.grid.columns, names[1], strict=True)):
         at = (matrix.left + (j + 0.5) * matrix.cell + lean, matrix.top - _LABEL_GAP)
-        _write_label(
-            group, at, matrix.grid.columns[j], name, Style(_LABEL_SIZE, anchor, angle=angle, language=language)
-        )
+        _write_label(group, at, column, name, style)
 
 
-def _write_label(group: ET.Element, at: tuple[float, float], row: GridRow, name: str, style: Style) -> None:
+def _write_label(group: ET.Element, at: Point, row: GridRow, name: str, style: Style) -> None:
     element = write(group, at, name, style)
     whole = one_line(row.text)
     if whole != name:

@@ -2,30 +2,67 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import takewhile
 from xml.etree import ElementTree as ET
 
 import numpy as np
 
 from semblance.models.explanation import Explanation
-from semblance.service.rendering.caption import Caption, headline, matches, subtitle
-from semblance.service.rendering.colors import FAINT_INK, PAPER, word_scale
-from semblance.service.rendering.grid import grid_of
-from semblance.service.rendering.labels import wrap
-from semblance.service.rendering.parts import score_parts
-from semblance.service.rendering.svg.legend import draw_legend
+from semblance.service.rendering.caption import Caption, headline, subtitle
+from semblance.service.rendering.colors import (
+    ACCENT,
+    FAINT_INK,
+    MINUS,
+    PAPER,
+    PLUS,
+    RULE,
+    STEPS,
+    ColorScale,
+    color_of,
+)
+from semblance.service.rendering.fonts import language_of
+from semblance.service.rendering.labels import (
+    SCORE_DECIMALS,
+    decimals_for,
+    em_width,
+    in_sentence,
+    is_right_to_left,
+    label,
+    plain,
+    signed,
+    wrap,
+)
 from semblance.service.rendering.svg.matrix import draw_matrix
 from semblance.service.rendering.svg.sheet import (
+    HEADING,
     INNER_WIDTH,
+    LATIN_FAMILY,
     MARGIN,
+    NOTE,
+    NOTE_SIZE,
     SECTION_GAP,
     SUBTITLE_SIZE,
+    TEXT_SIZE,
     TITLE_SIZE,
     WIDTH,
     Sheet,
+    Style,
+    box,
+    flow,
+    px,
+    tooltip,
+    write,
 )
-from semblance.service.rendering.svg.sum_bar import draw_sum
-from semblance.service.rendering.svg.texts import ColoredText, draw_text
-from semblance.service.rendering.svg.writing import LATIN_FAMILY, Style, px, write
+from semblance.service.rendering.view import ScorePart, Side, View, score_parts
+
+MAX_LINES = 16  # of a text
+_MAX_UNIT_EM, _MAX_NAME_EM = 24.0, 30.0
+_UNIT_PADDING, _UNIT_GAP, _UNIT_HEIGHT, _UNIT_LINE = 3.0, 3.0, 21.0, 26.0
+_BAR, _PART_LINE, _SWATCH, _PART_GAP = 22.0, 23.0, 11.0, 18.0
+_STEP_WIDTH, _STEP_HEIGHT = 58.0, 19.0  # of a color in the legend
+_SHADES = (4, 3, 2, 1)  # of links in turn, so that neighbors differ
 
 
 def render_svg(explanation: Explanation, caption: Caption) -> str:
@@ -37,36 +74,111 @@ def render_svg(explanation: Explanation, caption: Caption) -> str:
     """
     root = ET.Element("svg", {"xmlns": "http://www.w3.org/2000/svg", "font-family": LATIN_FAMILY, "role": "img"})
     paper = ET.SubElement(root, "rect", {"fill": PAPER})
-    sheet = Sheet(root)
-    title = headline(explanation, caption)
-    root.set("aria-label", f"Reasons of a score of two texts. {title}")
-    _draw_title(sheet, title, explanation, caption)
-    scale, same = word_scale(explanation), matches(explanation, caption)
-    sides = (
-        (caption.a, explanation.left, explanation.contribution.sum(axis=1), np.asarray(same.any(axis=1))),
-        (caption.b, explanation.right, explanation.contribution.sum(axis=0), np.asarray(same.any(axis=0))),
-    )
-    for name, side in zip(caption.names, sides, strict=True):
+    sheet, view = Sheet(root), View(explanation, caption)
+    root.set("aria-label", f"Reasons of a score of two texts. {headline(explanation, caption)}")
+    _draw_title(sheet, explanation, caption)
+    for side in view.sides:
         sheet.skip(SECTION_GAP / 2)
-        draw_text(sheet, ColoredText(name, *side), scale)
+        _draw_text(sheet, side, view.scale)
     sheet.skip(SECTION_GAP)
-    draw_sum(sheet, score_parts(explanation), explanation.score)
+    _draw_sum(sheet, score_parts(explanation), explanation.score)
     sheet.skip(SECTION_GAP / 2)
-    draw_matrix(sheet, explanation, caption, grid_of(explanation), scale)
+    draw_matrix(sheet, view)
     sheet.skip(SECTION_GAP)
-    lowers = bool((explanation.contribution < 0).any())
-    draw_legend(sheet, scale, caption, lowers=lowers, matched=bool(same.any()))
+    _draw_legend(sheet, view)
     size = {"width": px(WIDTH), "height": px(np.ceil(sheet.y + MARGIN))}
     paper.attrib |= size
     root.attrib |= size | {"viewBox": f"0 0 {size['width']} {size['height']}"}
     return ET.tostring(root, encoding="unicode")
 
 
-def _draw_title(sheet: Sheet, title: str, explanation: Explanation, caption: Caption) -> None:
+def _draw_title(sheet: Sheet, explanation: Explanation, caption: Caption) -> None:
     group = sheet.group("title")
     faint = Style(SUBTITLE_SIZE, fill=FAINT_INK)
-    lines = [(title, Style(TITLE_SIZE, bold=True)), (subtitle(explanation, caption), faint)]
-    lines += [(message, faint) for message in (*caption.warnings, *caption.cuts)]
+    lines = [(headline(explanation, caption), Style(TITLE_SIZE, bold=True))]
+    lines += [(text, faint) for text in (subtitle(explanation, caption), *caption.warnings, *caption.cuts)]
     for text, style in lines:
         for part in wrap(text, INNER_WIDTH / style.size * (0.9 if style.bold else 1.0)):
-            write(group, (MARGIN, sheet.line(style.size)), part, style)
+            sheet.line(group, part, style)
+
+
+def _draw_text(sheet: Sheet, side: Side, scale: ColorScale) -> None:
+    """Draw the heading of a text and its units, up to 16 lines, and how many more there are."""
+    group = sheet.group("text")
+    sheet.line(group, side.name, HEADING)
+    widths = (em_width(label(unit.text, _MAX_UNIT_EM)) * TEXT_SIZE + 2 * _UNIT_PADDING for unit in side.units)
+    places = [*takewhile(lambda place: place.line < MAX_LINES, flow(widths, _UNIT_GAP, INNER_WIDTH))]
+    to_left = is_right_to_left(side.read.text)
+    style, decimals = Style(TEXT_SIZE, "middle", language=language_of(side.read.text)), decimals_for(scale.limit)
+    for i, place in enumerate(places):
+        left = MARGIN + (INNER_WIDTH - place.x - place.width if to_left else place.x)
+        top, text, total = sheet.y + place.line * _UNIT_LINE, side.units[i].text, float(side.totals[i])
+        outline = {"stroke": ACCENT, "stroke_width": "1.5"} if side.matched[i] else {}
+        unit = box(group, (left, top), (place.width, _UNIT_HEIGHT), rx="3", fill=scale.color(total), **outline)
+        tooltip(unit, f"{in_sentence(text)}: contributes {signed(total, decimals)}")
+        at, inked = (left + place.width / 2, top + 0.72 * _UNIT_HEIGHT), replace(style, fill=scale.ink(total))
+        write(group, at, label(text, _MAX_UNIT_EM), inked).set("pointer-events", "none")
+    sheet.skip(_UNIT_LINE * (places[-1].line + 1 if places else 0))
+    if len(side.units) > len(places):
+        sheet.line(group, f"\u2026 and {len(side.units) - len(places):,} more", NOTE)
+
+
+def _draw_sum(sheet: Sheet, parts: Sequence[ScorePart], score: float) -> None:
+    """Draw a bar with a segment for each part, and below it the names and values."""
+    group = sheet.group("sum")
+    sheet.line(group, "Parts of the score", HEADING)
+    _draw_bar(group, sheet.y, parts)
+    sheet.skip(_BAR + 6)
+    names = [f"{label(part.name, _MAX_NAME_EM)} {signed(part.value, SCORE_DECIMALS)}" for part in parts]
+    total = f"sum {plain(score, SCORE_DECIMALS)}"
+    widths = [em_width(name) * SUBTITLE_SIZE + _SWATCH + 6 for name in (*names, total)]
+    *places, last = flow(widths, _PART_GAP, INNER_WIDTH)
+    for i, (part, name, place) in enumerate(zip(parts, names, places, strict=True)):
+        x, y = MARGIN + place.x, sheet.y + place.line * _PART_LINE
+        box(group, (x, y + 4), (_SWATCH, _SWATCH), stroke=RULE, fill=_fill(part, i))
+        write(group, (x + _SWATCH + 6, y + 14), name, Style(SUBTITLE_SIZE)).set("data-value", part.kind)
+    at = (MARGIN + last.x, sheet.y + last.line * _PART_LINE + 14)
+    write(group, at, total, Style(SUBTITLE_SIZE, bold=True)).set("data-value", "score")
+    sheet.skip((last.line + 1) * _PART_LINE)
+
+
+def _draw_bar(group: ET.Element, y: float, parts: Sequence[ScorePart]) -> None:
+    whole = sum(abs(part.value) for part in parts)
+    x = MARGIN
+    for i, part in enumerate(parts if whole else ()):
+        width = INNER_WIDTH * abs(part.value) / whole
+        segment = box(group, (x, y), (max(width - 1, 0.5), _BAR), fill=_fill(part, i), data_part=part.kind)
+        tooltip(segment, f"{label(part.name, _MAX_NAME_EM)}: {signed(part.value, SCORE_DECIMALS)}")
+        x += width
+    box(group, (MARGIN, y), (INNER_WIDTH, _BAR), fill="none", stroke=RULE, rx="3")
+
+
+def _fill(part: ScorePart, i: int) -> str:
+    if part.kind == "special":
+        return FAINT_INK
+    if part.value < 0:
+        return MINUS[3]
+    return PLUS[0] if part.kind == "rest" else PLUS[_SHADES[i % len(_SHADES)]]
+
+
+def _draw_legend(sheet: Sheet, view: View) -> None:
+    """Draw what the colors of words mean, in texts and matrix alike: a box for each step."""
+    group = sheet.group("legend")
+    scale, caption = view.scale, view.caption
+    if scale.limit > 0:
+        text = f"Contribution of a {caption.granularity} to the score:"
+        write(group, (MARGIN, sheet.y + 14), text, NOTE)
+        left = MARGIN + em_width(text) * NOTE_SIZE + 10
+        for k, step in enumerate(range(-STEPS if view.lowers else 0, 1 if caption.distance else STEPS + 1)):
+            x, value = left + k * _STEP_WIDTH, scale.limit * step / STEPS
+            box(group, (x, sheet.y), (_STEP_WIDTH, _STEP_HEIGHT), fill=color_of(step), stroke=RULE)
+            style = Style(NOTE_SIZE, "middle", fill=scale.ink(value))
+            write(group, (x + _STEP_WIDTH / 2, sheet.y + 13.5), signed(value, decimals_for(scale.limit)), style)
+        sheet.skip(_STEP_HEIGHT + 6)
+    sheet.line(
+        group,
+        "others: function words, punctuation and weak words; special tokens: added by the model, such as [CLS]",
+        NOTE,
+    )
+    if view.matches.any():
+        sheet.line(group, "outlined: the same to the model, at distance 0", NOTE)

@@ -24,14 +24,14 @@ from semblance.models.explanation import Explanation, ReadText
 from semblance.models.text import Units
 from semblance.service.rendering import fonts
 from semblance.service.rendering.caption import Caption, Probable, headline, subtitle
-from semblance.service.rendering.colors import MINUS, PLUS, ColorScale, ink_on, word_scale
-from semblance.service.rendering.grid import MAX_SIDE, grid_of
+from semblance.service.rendering.colors import MINUS, PLUS, ColorScale, ink_on
 from semblance.service.rendering.html.explanation import render_html
 from semblance.service.rendering.labels import beginning, em_width, legal, rounded_parts, shorten
 from semblance.service.rendering.png import DrawingProcess, render_png
 from semblance.service.rendering.svg.matrix import angle_for
 from semblance.service.rendering.svg.picture import render_svg
 from semblance.service.rendering.svg.sheet import INNER_WIDTH
+from semblance.service.rendering.view import MAX_SIDE, grid_of, word_scale
 from tests.support.units import units_of
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -234,14 +234,14 @@ def test_the_cells_of_a_matrix_sum_to_all_links(rows: int, columns: int, join: s
     a, b = join.join(f"W{i}" for i in range(rows)), join.join(f"v{i}" for i in range(columns))
     explanation, _ = explained(a, b)
     grid = grid_of(explanation, by_sentence=by_sentence)
-    assert grid.cells.sum() == pytest.approx(explanation.contribution.sum())
+    assert grid.values.sum() == pytest.approx(explanation.contribution.sum())
     for side, units in ((grid.rows, explanation.left), (grid.columns, explanation.right)):
         assert sorted(i for row in side for i in row.units) == list(range(len(units)))
         assert len(side) <= MAX_SIDE + 1
     for i, row in enumerate(grid.rows):
         for j, column in enumerate(grid.columns):
             cell = explanation.contribution[np.ix_(row.units, column.units)].sum()
-            assert grid.cells[i, j] == pytest.approx(cell, rel=1e-9, abs=1e-9)
+            assert grid.cells[i][j].value == pytest.approx(cell, rel=1e-9, abs=1e-9)
 
 
 def test_function_words_and_punctuation_share_a_row() -> None:

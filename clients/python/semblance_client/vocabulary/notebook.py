@@ -6,8 +6,8 @@ as notebooks remove style sheets or would apply them to the whole page.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping
 from html import escape
 
 from semblance_client.vocabulary.explanation import Explanation, Part, Side
@@ -78,8 +78,9 @@ def _faint(text: str) -> str:
 def _table(explanation: Explanation) -> str:
     """The strongest links with a bar each, and the sums of all else."""
     parts = list(explanation.parts())
-    scale = _Scale.over([part.contribution for part in parts if not part.is_sum])
-    rows = "".join(_row(part, "" if part.is_sum else scale.bar(part.contribution)) for part in parts)
+    values = [0.0, *(part.contribution for part in parts if not part.is_sum)]
+    low, high = min(values), max(values)
+    rows = "".join(_row(part, "" if part.is_sum else _bar(part.contribution, low, high)) for part in parts)
     return (
         '<table style="border-collapse:collapse;width:100%;margin:.6em 0 0;background:transparent;color:inherit;'
         f'font-size:13px"><tbody>{rows}</tbody></table>'
@@ -102,31 +103,17 @@ def _row(part: Part, bar: str) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Scale:
-    """Where bars begin and end, from `low` to `high`, with 0 between them."""
-
-    low: float
-    high: float
-
-    @classmethod
-    def over(cls, values: Sequence[float]) -> _Scale:
-        return cls(min([0.0, *values]), max([0.0, *values]))
-
-    def bar(self, value: float) -> str:
-        """A bar from 0 to a value, and a line at 0 if bars go both ways."""
-        start, width = self._percent(min(value, 0.0) - self.low), self._percent(abs(value))
-        axis = (
-            f'<div style="position:absolute;left:{self._percent(-self.low):.1f}%;top:-.2em;bottom:-.2em;'
-            'border-left:1px solid currentColor;opacity:.4"></div>'
-        )
-        return (
-            '<div style="position:relative;height:.8em">'
-            f'<div style="position:absolute;left:{start:.1f}%;width:{width:.1f}%;height:100%;'
-            f'background:rgba({RAISES if value >= 0 else LOWERS},.9);border-radius:.15em"></div>'
-            f"{axis if self.low < 0 < self.high else ''}</div>"
-        )
-
-    def _percent(self, value: float) -> float:
-        span = self.high - self.low
-        return 100 * value / span if span else 0.0
+def _bar(value: float, low: float, high: float) -> str:
+    """A bar from 0 to a value, from `low` to `high`, and a line at 0 if bars go both ways."""
+    span = (high - low) / 100 or math.inf
+    axis = (
+        f'<div style="position:absolute;left:{-low / span:.1f}%;top:-.2em;bottom:-.2em;'
+        'border-left:1px solid currentColor;opacity:.4"></div>'
+    )
+    return (
+        '<div style="position:relative;height:.8em">'
+        f'<div style="position:absolute;left:{abs(min(value, 0.0) - low) / span:.1f}%;'
+        f"width:{abs(value) / span:.1f}%;height:100%;"
+        f'background:rgba({RAISES if value >= 0 else LOWERS},.9);border-radius:.15em"></div>'
+        f"{axis if low < 0 < high else ''}</div>"
+    )

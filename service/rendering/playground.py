@@ -1,0 +1,81 @@
+"""An explanation as the playground draws it: rounded numbers, groups, classes of colors."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from semblance.models.embeddings import Doubles
+from semblance.models.explanation import Explanation
+from semblance.service.rendering.colors import STEPS, ColorScale
+from semblance.service.rendering.labels import label, signed
+from semblance.service.rendering.view import (
+    MAX_WORDS,
+    Grid,
+    ScorePart,
+    grid_of,
+    pair_name,
+    score_parts,
+    word_scale,
+)
+
+VIEW_TYPE = "application/vnd.semblance.view+json"  # of JSON with a view; only the playground asks for it
+_DECIMALS = 3
+_MAX_WORD_EM, _MAX_SENTENCE_EM = 15.0, 16.5
+
+
+def playground_view(explanation: Explanation) -> dict[str, Any]:
+    """What the playground shows of an explanation beside its links.
+
+    Returns:
+        `parts` of the score, `a` and `b` with the class and number of each word, a `legend` of classes and numbers
+        (none if all are 0), and `matrices`, the second one of the words of long texts. A link that is a part has the
+        same number everywhere: rounding may have changed its last digit.
+    """
+    parts = score_parts(explanation, _DECIMALS, merge=True)
+    scale, totals = word_scale(explanation), explanation.contribution
+    rounded = explanation.contribution.copy()
+    for part in parts:
+        if len(part.links) == 1:
+            rounded[part.links[0]] = part.value
+    shown = replace(explanation, contribution=rounded)
+    grid = grid_of(shown)
+    matrices = [_matrix("sentences" if grid.by_sentence else "words", grid, scale)]
+    if grid.by_sentence:
+        matrices.append(_matrix("words", grid_of(shown, MAX_WORDS, by_sentence=False), scale))
+    return {
+        "parts": [_part(explanation, part) for part in parts],
+        "a": _words(totals.sum(axis=1), scale),
+        "b": _words(totals.sum(axis=0), scale),
+        "legend": _legend(scale, lowers=bool((totals < 0).any())),
+        "matrices": matrices,
+    }
+
+
+def _part(explanation: Explanation, part: ScorePart) -> dict[str, Any]:
+    name, links = part.name, part.links
+    if links:
+        units = explanation.left[links[0][0]], explanation.right[links[0][1]]
+        name = pair_name(*(label(unit.text, _MAX_WORD_EM) for unit in units))
+    return {
+        "name": name,
+        "kind": part.kind,
+        "value": part.exact,
+        "shown": signed(part.value, _DECIMALS),
+        "link": links[0] if len(links) == 1 else None,
+    }
+
+
+def _words(totals: Doubles, scale: ColorScale) -> list[tuple[str, str]]:
+    return [(scale.name(value), signed(value, _DECIMALS)) for value in totals.tolist()]
+
+
+def _legend(scale: ColorScale, *, lowers: bool) -> list[tuple[str, str]]:
+    steps = (-5, -3, -1, 0, 1, 3, 5) if lowers else range(STEPS + 1)
+    values = [step * scale.limit / STEPS for step in steps if scale.limit]
+    return [(scale.name(value), signed(value, _DECIMALS)) for value in values]
+
+
+def _matrix(of: str, grid: Grid, scale: ColorScale) -> dict[str, Any]:
+    rows, columns = ([row.name(_MAX_WORD_EM, _MAX_SENTENCE_EM) for row in side] for side in (grid.rows, grid.columns))
+    return {"name": f"Matrix of {of}", "rows": rows, "columns": columns, "cells": grid.in_classes(scale)}
