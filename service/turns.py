@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from contextvars import Context, copy_context
@@ -17,6 +19,7 @@ from semblance.service.threads import Completion, deliver, while_needed
 
 MOST_WAITING = 1024  # tasks of all callers together; each has an equal share, and all of it while alone
 RETRY_AFTER_S = 1
+INLINE_S = 0.0005  # longest work that may block the event loop; a round trip to a thread costs a fifth of it
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -174,3 +177,41 @@ in_thread = _COMPUTING.run
 
 draw = _DRAWING.run
 """Draw in a thread of its own: a large picture takes a second, for which no search waits."""
+
+
+class Offload:
+    """Chooses between inline and thread by the duration of earlier work of the same kind.
+
+    The first work of a kind goes to a thread. After that, time is taken to grow with size, at the pace of the slowest
+    recent work: a slow run counts at once, faster ones lower the estimate gradually.
+
+    Args:
+        clock: in seconds, of work in the event loop.
+        thread_clock: CPU time of the current thread in seconds; excludes waits for the interpreter's lock.
+    """
+
+    def __init__(
+        self, clock: Callable[[], float] = time.perf_counter, thread_clock: Callable[[], float] = time.thread_time
+    ) -> None:
+        self._clock = clock
+        self._thread_clock = thread_clock
+        self._pace: dict[str, float] = {}  # seconds of computation per unit of size
+
+    async def run(self, kind: str, size: float, work: Callable[[], Result]) -> Result:
+        """The result of `work`.
+
+        Args:
+            kind: its kind, such as the scores of one measure.
+            size: its size, in the unit that its time grows with.
+            work: the function to call.
+        """
+        if size * self._pace.get(kind, math.inf) > INLINE_S:
+            return await in_thread(self._timed, kind, size, work, self._thread_clock)
+        return self._timed(kind, size, work, self._clock)
+
+    def _timed(self, kind: str, size: float, work: Callable[[], Result], clock: Callable[[], float]) -> Result:
+        began = clock()
+        result = work()
+        pace = (clock() - began) / max(size, 1)
+        self._pace[kind] = max(pace, (pace + self._pace.get(kind, pace)) / 2)
+        return result

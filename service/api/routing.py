@@ -22,8 +22,8 @@ from starlette.types import Receive, Scope, Send
 
 from semblance.service.api.error_shapes import FIELDS
 from semblance.service.errors import InvalidRequest, Problem, pointer_to
-from semblance.service.offload import Offload
 from semblance.service.services import Services
+from semblance.service.turns import Offload
 
 _MISSING = {"type": "missing", "loc": ("body",), "msg": "Field required", "input": None}
 

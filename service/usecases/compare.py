@@ -18,10 +18,9 @@ from semblance.models.measures.pairwise import score_all_pairs
 from semblance.models.measures.ragged import split_by_size
 from semblance.models.protocols import Encoder
 from semblance.models.text import Truncate
-from semblance.service.offload import Offload
 from semblance.service.ports.calibration import Calibrations
 from semblance.service.ports.embedding import ServedModels
-from semblance.service.turns import in_thread
+from semblance.service.turns import Offload, in_thread
 from semblance.service.usecases.collections import DEFAULT_MEASURE
 from semblance.service.usecases.embed import InputText, TextEmbedder
 from semblance.service.usecases.explain.word_links import word_links

@@ -16,8 +16,8 @@ from semblance.models.protocols import Encoder
 from semblance.models.text import Role, TokenizedText, Truncate
 from semblance.service.errors import EncodingFailed, InvalidRequest, Problem
 from semblance.service.observability.metrics import Metrics
-from semblance.service.offload import Offload
 from semblance.service.ports.embedding import Embedder, EmbeddingCache, Miss, ServedModels
+from semblance.service.turns import Offload
 
 MAX_TOKEN_VECTORS = 8192  # of one response: 70 MB of JSON where each has 384 numbers
 UNREAD_SHARE = 0.5  # of the letters of a text, from which its response has a warning

@@ -20,10 +20,9 @@ from semblance.models.protocols import Encoder, Explainable, Similarity
 from semblance.models.text import Truncate
 from semblance.models.tokenization.passages import Cut, Span, cut_passages
 from semblance.service.errors import InvalidRequest
-from semblance.service.offload import Offload
 from semblance.service.ports.calibration import Calibrations, FittedCalibration, find_calibration
 from semblance.service.ports.embedding import ModelChoices
-from semblance.service.turns import in_thread
+from semblance.service.turns import Offload, in_thread
 from semblance.service.usecases.collections import cut_for
 from semblance.service.usecases.compare import CHUNK_PRODUCTS, comparison_cost
 from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from semblance.service.offload import INLINE_S, Offload
+from semblance.service.turns import INLINE_S, Offload
 from tests.support.fake_clock import FakeClock
 
 LONG_S = 20 * INLINE_S

@@ -10,10 +10,10 @@ from semblance.models.catalogue import explainable, required_vectors, similarity
 from semblance.models.embeddings import Want
 from semblance.models.protocols import Encoder
 from semblance.service.errors import CollectionReplaced, WriteConflict
-from semblance.service.offload import Offload
 from semblance.service.ports.calibration import Calibrations, find_calibration
 from semblance.service.ports.documents import PassageKey, unknown_document
 from semblance.service.replication.access import CollectionAccess
+from semblance.service.turns import Offload
 from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings
 from semblance.service.usecases.request_fields import RequestLimits, require_at_most

@@ -18,12 +18,11 @@ from semblance.models.tokenization.terms import query_terms
 from semblance.service.errors import CollectionReplaced
 from semblance.service.filters import EVERYTHING
 from semblance.service.observability.stages import timed
-from semblance.service.offload import Offload
 from semblance.service.ports.calibration import FittedCalibration
 from semblance.service.ports.documents import Collection, DocumentStore, PassageKey
 from semblance.service.ports.indexes import Hit, HybridHit, HybridPassage, HybridQuery, VectorIndex
 from semblance.service.threads import until_left
-from semblance.service.turns import in_thread
+from semblance.service.turns import Offload, in_thread
 from semblance.service.usecases.embed import TextEmbeddings
 from semblance.service.usecases.explain.best_passages import RESCORED_PASSAGES
 from semblance.service.usecases.explain.word_links import word_links

@@ -17,7 +17,7 @@ from semblance.models.embeddings import TokenEmbeddings, Want
 from semblance.models.protocols import Encoder
 from semblance.models.similarities.word_movers import WordMovers
 from semblance.models.text import Role, Truncate
-from semblance.service import offload
+from semblance.service import turns
 from semblance.service.ports.embedding import ServedModels
 from semblance.service.turns import TurnThreads
 from semblance.service.usecases import compare as compare_module
@@ -86,11 +86,11 @@ async def test_a_slow_comparison_yields_to_others_and_can_be_cancelled(
     monkeypatch: pytest.MonkeyPatch, form: str
 ) -> None:
     """On one thread, between chunks of four pairs."""
-    monkeypatch.setattr(offload, "INLINE_S", -1.0)  # all work is long
+    monkeypatch.setattr(turns, "INLINE_S", -1.0)  # all work is long
     measure = GatedMeasure()
     monkeypatch.setattr(compare_module, "similarity", lambda _: measure)
     threads = TurnThreads(1, "compute")
-    for module in (offload, compare_module):
+    for module in (turns, compare_module):
         monkeypatch.setattr(module, "in_thread", threads.run)
     if form == "pairs":
         work: Awaitable[object] = compare().pairs(texts(*range(16)) * 16, texts(*range(16)) * 16, measure="gated")
