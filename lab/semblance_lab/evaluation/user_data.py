@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from semblance.models.errors import BadDataSet
 from semblance.models.judgments.user_tables import PAIR_LAYOUTS, DataLayout, Layouts, UserTable
-from semblance_lab.evaluation.datasets import ists, ranking, retrieval
+from semblance_lab.evaluation.datasets import ists, queries
 from semblance_lab.evaluation.tasks import Task, Triplets
 
 
@@ -22,8 +22,8 @@ def _chunks(table: UserTable) -> Task:
 LAYOUTS: Layouts[Task] = {
     **PAIR_LAYOUTS,
     "triplets": DataLayout(("anchor", "positive", "negative"), _triplets),
-    "ranking": DataLayout((), lambda table: ranking.read(table.path)),
-    "retrieval": DataLayout((), lambda table: retrieval.read(table.path)),
+    "ranking": DataLayout((), lambda table: queries.read_rankings(table.path)),
+    "retrieval": DataLayout((), lambda table: queries.read_retrieval(table.path)),
     "ists": DataLayout((), _chunks),
 }
 """Kinds of a user's files, beside the tables of judged pairs.

@@ -19,7 +19,7 @@ from semblance_lab.corpora.rankings import TWEET_BENCHMARKS, Sizes
 from semblance_lab.corpora.sets import TWEET_PAIRS, CorpusPlan, SetCounts, make_sets
 from semblance_lab.corpora.tables import Tables
 from semblance_lab.corpora.tweets import QuotedTweet, Tally, Tweet
-from semblance_lab.evaluation.datasets.ranking import read as read_ranking
+from semblance_lab.evaluation.datasets.queries import read_rankings
 from tests.support.random_tweets import write_archive
 
 PLAN = CorpusPlan(TWEET_BENCHMARKS, TWEET_PAIRS, Sizes(queries=20))
@@ -190,7 +190,7 @@ def test_rankings_have_five_positives_and_25_negatives(tweets: list[Tweet], out:
         assert all((parent[tweet] == conversation) == bool(grade) for tweet, _, grade in graded)
         assert len({text for _, text, _ in graded} | {row["query"]}) == 31
         assert row["query_id"] not in row["candidate_ids"]
-    read = read_ranking(out / "ranking" / f"{name}.jsonl")
+    read = read_rankings(out / "ranking" / f"{name}.jsonl")
     assert list(read.queries) == [row["query"] for row in rows]
     assert len({tuple(row["relevance"]) for row in rows}) > 1 or len(rows) == 1
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from semblance.models.errors import BadDataSet
-from semblance_lab.evaluation.datasets import DataSet, cxc, ists, paraphrase, sick, stsb, turl, word_alignment
+from semblance_lab.evaluation.datasets import DataSet, ists, pairs, word_alignment
 from semblance_lab.evaluation.parts import hashes_of, listed_parts, part, sample
 from semblance_lab.evaluation.tasks import Task
 
 SAMPLE_SIZE = 3_000  # pairs of a large set: with them, the panel takes minutes
 
-_WHOLE: Mapping[str, DataSet] = {
-    each.name: each for module in (cxc, ists, paraphrase, sick, stsb, turl, word_alignment) for each in module.SETS
-}
+_WHOLE = {whole.name: whole for module in (ists, pairs, word_alignment) for whole in module.SETS}
 
 
 def panel_name(name: str) -> str:
@@ -27,20 +26,18 @@ def panel_name(name: str) -> str:
     return f"{name}_panel"
 
 
-def read_listed(path: Path, whole: DataSet) -> Task:
-    """Read the panel's part of a set: the pairs that `panel_parts.json` lists.
+def read_listed(path: Path, whole: DataSet, *, listed: bool = True) -> Task:
+    """Read the panel's part of a set, the pairs that `panel_parts.json` lists; or all others.
 
     Raises:
-        BadDataSet: the file has not all of these pairs, or cannot be read.
+        BadDataSet: the file has not all of the listed pairs, or cannot be read.
     """
     task = whole.read(path)
-    return part(task, [row for row, listed in enumerate(_is_listed(path, task, whole)) if listed])
-
-
-def read_rest(path: Path, whole: DataSet) -> Task:
-    """Read the pairs of a set that `read_listed` leaves out. Raises as `read_listed`."""
-    task = whole.read(path)
-    return part(task, [row for row, listed in enumerate(_is_listed(path, task, whole)) if not listed])
+    name = panel_name(whole.name)
+    in_panel, hashes = listed_parts()[name], hashes_of(task)
+    if missing := len(in_panel.difference(hashes)):
+        raise BadDataSet(f"{path} lacks {missing:,} of the {len(in_panel):,} pairs of {name}; get {whole.source}")
+    return part(task, [row for row, pair in enumerate(hashes) if (pair in in_panel) is listed])
 
 
 def read_sample(path: Path, whole: DataSet) -> Task:
@@ -49,36 +46,23 @@ def read_sample(path: Path, whole: DataSet) -> Task:
     return part(task, sample(task, SAMPLE_SIZE))
 
 
-def _is_listed(path: Path, task: Task, whole: DataSet) -> list[bool]:
-    """Whether each pair of the task is in the panel."""
-    listed, hashes = listed_parts()[panel_name(whole.name)], hashes_of(task)
-    if missing := len(listed.difference(hashes)):
-        raise BadDataSet(
-            f"{path} lacks {missing:,} of the {len(listed):,} pairs of {panel_name(whole.name)}; get {whole.source}"
-        )
-    return [each in listed for each in hashes]
-
-
-def _listed(name: str) -> DataSet:
-    whole = _WHOLE[name]
-    what = f"{whole.what}: the part of the panel, with no pair of a test set"
-    return replace(whole, name=panel_name(name), what=what, read=lambda path: read_listed(path, whole))
-
-
-def _rest(name: str) -> DataSet:
-    whole = _WHOLE[name]
-    what = f"{whole.what}: the pairs outside of the panel, to train on"
-    return replace(whole, name=f"{name}_rest", what=what, read=lambda path: read_rest(path, whole))
-
-
-def _sampled(name: str) -> DataSet:
-    whole = _WHOLE[name]
-    what = f"{whole.what}: {SAMPLE_SIZE:,} pairs, chosen by hash"
-    return replace(whole, name=panel_name(name), what=what, read=lambda path: read_sample(path, whole))
+def _part(whole: DataSet, name: str, what: str, read: Callable[..., Task]) -> DataSet:
+    return replace(whole, name=name, what=f"{whole.what}: {what}", read=partial(read, whole=whole))
 
 
 SETS = (
-    *map(_listed, ("stsb_dev", "sickr_trial", "ists_train", "msrp_train", "edinburgh_train")),
-    _rest("edinburgh_train"),
-    *map(_sampled, ("cxc_val", "turl_train", "qqp_dev")),
+    *(
+        _part(_WHOLE[name], panel_name(name), "the part of the panel, with no pair of a test set", read_listed)
+        for name in ("stsb_dev", "sickr_trial", "ists_train", "msrp_train", "edinburgh_train")
+    ),
+    _part(
+        _WHOLE["edinburgh_train"],
+        "edinburgh_train_rest",
+        "the pairs outside of the panel, to train on",
+        partial(read_listed, listed=False),
+    ),
+    *(
+        _part(_WHOLE[name], panel_name(name), f"{SAMPLE_SIZE:,} pairs, chosen by hash", read_sample)
+        for name in ("cxc_val", "turl_train", "qqp_dev")
+    ),
 )
