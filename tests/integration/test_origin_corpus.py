@@ -10,11 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 from semblance.service.cli.main import app
-from semblance_lab.origin.corpus.corpus import CORPUS_PARTS, Corpus
+from semblance_lab.origin.corpus.corpus import Corpus
 from semblance_lab.origin.corpus.screening import Screening
 from semblance_lab.origin.corpus.token_table import TokenTable
 from semblance_lab.origin.corpus.vocabulary import Vocabulary
-from semblance_lab.origin.origin_folder import read_about
+from semblance_lab.origin.origin_folder import CORPUS_PARTS, read_about
 from tests.lab.origin.tiny_corpus import write_tiny_corpus
 from tests.support.command_line import semblance
 from tests.support.held_command import held

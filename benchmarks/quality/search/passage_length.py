@@ -31,7 +31,7 @@ from semblance.service.model_loading.registry import read_source
 from semblance_lab.evaluation.datasets import data_set
 from semblance_lab.evaluation.datasets.queries import read_retrieval
 from semblance_lab.evaluation.scorer import LocalScorer
-from semblance_lab.evaluation.statistics.ranking import ndcg
+from semblance_lab.evaluation.statistics import ndcg
 from semblance_lab.evaluation.tasks import Retrieval
 from tests.support.no_progress import no_progress
 from tests.support.results import save_results

@@ -26,8 +26,7 @@ from semblance_lab.cli.yaml_settings import read_yaml_settings
 from semblance_lab.evaluation.contamination import held_out_forms, normal_form
 from semblance_lab.evaluation.tasks import ChunkAlignment, WordAlignedPair, WordAlignment
 from semblance_lab.training.errors import BadRecipe
-from semblance_lab.training.running_text import read_running_text
-from semblance_lab.training.training_rows import read_rows
+from semblance_lab.training.training_data import read_rows, read_running_text
 
 if TYPE_CHECKING:
     from semblance_lab.training.recipe import Recipe

@@ -15,8 +15,7 @@ from semblance_lab.evaluation.reporting.report import COLORS
 from semblance_lab.evaluation.tasks import Task, WordAlignedPair
 from semblance_lab.training.dev_sets import MEAN
 from semblance_lab.training.recipe import Recipe
-from semblance_lab.training.running_text import RunningText
-from semblance_lab.training.training_rows import TrainingRows
+from semblance_lab.training.training_data import RunningText, TrainingRows
 
 MARKED_POINTS = 20  # a loss curve of fewer points has a marker at each
 _EVAL_PREFIX = "eval_"

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from semblance.models.errors import BadDataSet
 from semblance_lab.corpora.archive import read_tweets, tweet_files
-from semblance_lab.corpora.cleaning import clean, long_enough, without_any_names, without_names
 from semblance_lab.corpora.tweets import (
     NO_FIELDS,
     NO_TEXT,
@@ -26,7 +25,11 @@ from semblance_lab.corpora.tweets import (
     Tally,
     Tweet,
     TweetRejected,
+    clean,
+    long_enough,
     parse_tweet,
+    without_any_names,
+    without_names,
 )
 from tests.support.text_files import write, write_json, write_table
 

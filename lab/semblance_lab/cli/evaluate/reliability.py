@@ -17,7 +17,7 @@ from semblance.service.settings import read_settings
 from semblance_lab.cli.evaluate.options import EvaluationOptions
 from semblance_lab.evaluation.reporting.tables import curve, reliability_json, reliability_table, threshold_table
 from semblance_lab.evaluation.scorer import Scorer
-from semblance_lab.evaluation.thresholds import ThresholdCurve, threshold_curve
+from semblance_lab.evaluation.statistics import ThresholdCurve, threshold_curve
 
 Thresholds: TypeAlias = Mapping[str, Mapping[str, ThresholdCurve]]
 """Measure -> set -> precision and recall by threshold."""

@@ -18,7 +18,7 @@ from semblance.models.embeddings import Doubles, Floats, TokenEmbeddings, unit_r
 from semblance.models.judgments.bootstrap import Interval, Resampling, bca, bca_mean, difference
 from semblance.models.judgments.pairs import GradedPairs
 from semblance.models.projections.common_component_removal import CommonComponentRemoval
-from semblance_lab.evaluation.metrics.pairs import correlations
+from semblance_lab.evaluation.metrics.scores import correlations
 from semblance_lab.evaluation.reproductions import Claim, ReproductionContext, Statement
 
 PAPER = "zhelezniak-etal-2019-dynamax"

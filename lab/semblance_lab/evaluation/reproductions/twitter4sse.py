@@ -9,7 +9,7 @@ import numpy as np
 from semblance.models.judgments.counts import mean_value
 from semblance_lab.evaluation.evaluation import interval_of
 from semblance_lab.evaluation.reproductions import Claim, ReproductionContext, Statement
-from semblance_lab.evaluation.statistics.ranking import ndcg_of_scores
+from semblance_lab.evaluation.statistics import ndcg_of_scores
 
 PAPER = "digiovanni-brambilla-2021-twitter4sse"
 POSITIVES, NEGATIVES = 5, 25

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 
 from semblance.models.files.digests import file_sha256
 from semblance_lab.origin.errors import BadOrigin
+from semblance_lab.origin.origin_folder import CorpusPart
 
-CorpusPart: TypeAlias = Literal["train", "held_out"]
-
-CORPUS_PARTS: tuple[CorpusPart, ...] = ("train", "held_out")
 DOCUMENTS = "documents.json"
 COLUMNS = pa.schema([("text", pa.string()), ("document", pa.int32()), ("run", pa.int32()), ("chunk", pa.int32())])
 

@@ -18,9 +18,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from semblance_lab.evaluation.contamination import normal_form
-from semblance_lab.origin.corpus.corpus import COLUMNS, CORPUS_PARTS, DOCUMENTS, Corpus, CorpusPart
+from semblance_lab.origin.corpus.corpus import COLUMNS, DOCUMENTS, Corpus
 from semblance_lab.origin.corpus.documents import CorpusDocument
 from semblance_lab.origin.errors import BadCorpus
+from semblance_lab.origin.origin_folder import CORPUS_PARTS, CorpusPart
 from semblance_lab.origin.origin_settings import CorpusSettings
 
 MIN_RUN = 3  # sentences in order, so that one of them has both neighbors

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from semblance.models.files.lines import Advance
 from semblance_lab.origin.corpus.array_files import GrowingArray, open_mapped
-from semblance_lab.origin.corpus.corpus import Corpus, CorpusPart
+from semblance_lab.origin.corpus.corpus import Corpus
 from semblance_lab.origin.corpus.vocabulary import Vocabulary
 from semblance_lab.origin.errors import BadOrigin
+from semblance_lab.origin.origin_folder import CorpusPart
 
 BATCH = 10_000  # sentences tokenized at once
 

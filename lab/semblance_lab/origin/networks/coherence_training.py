@@ -118,9 +118,10 @@ def batch_order(corpus: Corpus, settings: CoherenceSettings) -> CoherenceBatches
 
 def _logits(network: Coherence, left: Tensor, center: Tensor, right: Tensor) -> Tensor:
     """(contexts, contexts) log-odds of every centre, by column, in every context."""
-    keys = torch.cat([network.left_keys(left), network.right_keys(right)], dim=1)
-    offsets = network.left_offsets(left) + network.right_offsets(right)
-    return keys @ network.queries(center).T + offsets[:, None] + network.center_offsets(center)
+    (left_keys, left_offsets), (right_keys, right_offsets) = network.of_side(left, 0), network.of_side(right, 1)
+    queries, center_offsets = network.of_center(center)
+    keys = torch.cat([left_keys, right_keys], dim=1)
+    return keys @ queries.T + (left_offsets + right_offsets)[:, None] + center_offsets
 
 
 def _loss(logits: Tensor, kinds: list[Tensor]) -> Tensor:

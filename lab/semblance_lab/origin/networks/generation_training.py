@@ -14,8 +14,7 @@ from transformers import EncoderDecoderModel
 from semblance.models.embeddings import Integers
 from semblance_lab.origin.corpus.token_table import TokenTable
 from semblance_lab.origin.networks.generation import Generation, token_losses
-from semblance_lab.origin.networks.generation_inputs import LENGTH_BAND, build_inputs
-from semblance_lab.origin.networks.generation_network import special_ids
+from semblance_lab.origin.networks.generation_network import LENGTH_BAND, build_inputs, special_ids
 from semblance_lab.origin.networks.loop import (
     PrecisionSetting,
     StepBatches,

@@ -23,8 +23,7 @@ from semblance_lab.origin.corpus.static_vectors import SkipGram, learn_vectors
 from semblance_lab.origin.corpus.token_table import TokenTable
 from semblance_lab.origin.corpus.vocabulary import Vocabulary
 from semblance_lab.origin.errors import BadCorpus, BadOrigin
-from semblance_lab.origin.networks.coherence import Coherence
-from semblance_lab.origin.networks.coherence_ranking import write_vectors
+from semblance_lab.origin.networks.coherence import Coherence, write_vectors
 from semblance_lab.origin.networks.coherence_training import (
     accuracies_as_json,
     batch_order,
@@ -32,8 +31,8 @@ from semblance_lab.origin.networks.coherence_training import (
     train_coherence,
 )
 from semblance_lab.origin.networks.generation import ALL, Generation
-from semblance_lab.origin.networks.generation_inputs import SpecialIds
 from semblance_lab.origin.networks.generation_network import (
+    SpecialIds,
     network_from_encoder,
     new_network,
     parameter_count,
@@ -49,12 +48,12 @@ from semblance_lab.origin.origin_folder import (
     TOKENS,
     VOCABULARY,
     add_about,
+    network_inputs,
     read_step_about,
     step_is_done,
     write_step_about,
 )
 from semblance_lab.origin.origin_settings import OriginSettings
-from semblance_lab.origin.provenance import network_inputs
 from semblance_lab.origin.scoring.scoring import CONTEXT_PARTS, ContextPart
 
 CHECKPOINTS = "checkpoints"

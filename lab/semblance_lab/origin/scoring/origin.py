@@ -16,7 +16,7 @@ from semblance_lab.origin.corpus.screening import Screening
 from semblance_lab.origin.corpus.token_table import TokenTable
 from semblance_lab.origin.corpus.vocabulary import Vocabulary
 from semblance_lab.origin.errors import BadOrigin
-from semblance_lab.origin.networks.coherence_ranking import CoherenceRanking
+from semblance_lab.origin.networks.coherence import CoherenceRanking
 from semblance_lab.origin.networks.generation import Generation
 from semblance_lab.origin.origin_folder import (
     COHERENCE,
@@ -27,9 +27,9 @@ from semblance_lab.origin.origin_folder import (
     TOKENS,
     VOCABULARY,
     read_step_about,
+    require_consistent_steps,
 )
 from semblance_lab.origin.origin_settings import ContextSettings
-from semblance_lab.origin.provenance import require_consistent_steps
 from semblance_lab.origin.scoring.ablations import FULL, Ablation
 from semblance_lab.origin.scoring.context_explanation import ContextExplanation, Reason
 from semblance_lab.origin.scoring.contexts import Candidates, CandidateSearch, ContextSet, select_diverse

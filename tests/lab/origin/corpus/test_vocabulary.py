@@ -9,10 +9,11 @@ import pytest
 from transformers import AutoTokenizer
 
 from semblance_lab.origin.corpus import token_table
-from semblance_lab.origin.corpus.corpus import CORPUS_PARTS, Corpus
+from semblance_lab.origin.corpus.corpus import Corpus
 from semblance_lab.origin.corpus.token_table import TokenTable, write_token_table
 from semblance_lab.origin.corpus.vocabulary import Vocabulary
 from semblance_lab.origin.errors import BadOrigin
+from semblance_lab.origin.origin_folder import CORPUS_PARTS
 from tests.lab.origin.tiny_corpus import build, tiny_documents
 from tests.support.small_model import BUILT_IN_FOLDER
 

@@ -13,7 +13,7 @@ import pytest
 
 from semblance.models.errors import BadCheckpoint, NotExplainable, UnknownName
 from semblance_lab.evaluation.tasks import Retrieval
-from semblance_lab.origin.harvest.teacher import OriginTeacher, model_digests
+from semblance_lab.origin.harvest.harvest import OriginTeacher, model_digests
 from semblance_lab.origin.scoring.ablations import ABLATIONS, Ablation, Variant, find_variant
 from semblance_lab.origin.scoring.origin import Origin
 from semblance_lab.origin.scoring.origin_scorer import OriginScorer
