@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from semblance.models.files.tables import collapse_spaces
 from semblance.models.text import text_problem
 
 MORE_THAN_CHARS = 20  # a usable cleaned text is longer than this
@@ -30,46 +31,13 @@ def clean(text: str) -> str:
     'hello bob and alice & co >> 10 < 20'
     >>> clean("so true #WeLoveIt @")
     'so true #weloveit'
+    >>> clean("see https://t.co/AbC123 now"), clean("a &amp; b &amp;gt; &nbsp;")
+    ('see now', 'a & b &gt; &nbsp;')
     >>> clean("")
     ''
     """
-    return one_line(unescaped(without_at(without_links(text.lower()))))
-
-
-def without_links(text: str) -> str:
-    """The text without strings from "http" to the next white space.
-
-    >>> without_links("see https://t.co/AbC123 now")
-    'see  now'
-    """
-    return _LINK.sub("", text)
-
-
-def without_at(text: str) -> str:
-    """The text with a space for each "@".
-
-    >>> without_at("so @bob")
-    'so  bob'
-    """
-    return text.replace("@", " ")
-
-
-def unescaped(text: str) -> str:
-    """The text with &amp; &gt; &lt; unescaped once; other entities are kept.
-
-    >>> unescaped("a &amp; b &amp;gt; &nbsp;")
-    'a & b &gt; &nbsp;'
-    """
-    return _ENTITY.sub(lambda entity: _CHARACTERS[entity[1]], text)
-
-
-def one_line(text: str) -> str:
-    r"""The text with one space for each run of white space, and none at the ends.
-
-    >>> one_line("a\n\t b ")
-    'a b'
-    """
-    return " ".join(text.split())
+    without_links = _LINK.sub("", text.lower())
+    return collapse_spaces(_ENTITY.sub(lambda entity: _CHARACTERS[entity[1]], without_links.replace("@", " ")))
 
 
 def without_names(text: str, names: Iterable[str]) -> str:

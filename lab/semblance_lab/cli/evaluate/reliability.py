@@ -54,7 +54,7 @@ def print_reliability(options: EvaluationOptions) -> None:
     if options.json:
         save_json(_json(thresholds, maps), options.json)
     if options.report:
-        from semblance_lab.evaluation.reporting.reliability_diagram import write_diagrams  # noqa: PLC0415 - imports matplotlib, which few runs need
+        from semblance_lab.evaluation.reporting.report import write_diagrams  # noqa: PLC0415 - imports matplotlib, which few runs need
 
         console.print(f"report: {write_diagrams(about['model'], maps, options.report)}", markup=False)
 

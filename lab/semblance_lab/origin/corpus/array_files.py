@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, BinaryIO, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.lib import format as npy
@@ -13,34 +14,28 @@ from numpy.typing import DTypeLike, NDArray
 from semblance_lab.origin.errors import BadOrigin
 
 
-class GrowingArray:
-    """A one-dimensional .npy file that grows at its end; complete after the `with` block."""
+@contextmanager
+def growing_array(file: Path, dtype: DTypeLike) -> Iterator[Callable[[NDArray[Any]], None]]:
+    """Function that appends values to a one-dimensional .npy file, which is complete after the `with` block.
 
-    def __init__(self, file: Path, dtype: DTypeLike) -> None:
-        self._file = file
-        self._dtype = np.dtype(dtype)
-        self._stream: BinaryIO
-        self._length = 0
+    The values must fit the number type.
+    """
+    kind, length = np.dtype(dtype), 0
 
-    def __enter__(self) -> GrowingArray:
-        self._stream = self._file.open("wb")
-        self._write_header()
-        return self
+    def write_header() -> None:
+        about = {"shape": (length,), "fortran_order": False, "descr": npy.dtype_to_descr(kind)}
+        npy.write_array_header_1_0(stream, about)
 
-    def append(self, values: NDArray[Any]) -> None:
-        """Append values, which must fit the number type."""
-        self._stream.write(values.astype(self._dtype).tobytes())
-        self._length += len(values)
+    def append(values: NDArray[Any]) -> None:
+        nonlocal length
+        stream.write(values.astype(kind).tobytes())
+        length += len(values)
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if error is None:
-            self._stream.seek(0)
-            self._write_header()  # numpy reserves space in it for a longer shape
-        self._stream.close()
-
-    def _write_header(self) -> None:
-        about = {"shape": (self._length,), "fortran_order": False, "descr": npy.dtype_to_descr(self._dtype)}
-        npy.write_array_header_1_0(self._stream, about)
+    with file.open("wb") as stream:
+        write_header()
+        yield append
+        stream.seek(0)
+        write_header()  # numpy reserves space in it for a longer shape
 
 
 def open_mapped(file: Path, command: str, mode: Literal["r", "c"] = "r") -> NDArray[Any]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semblance.models.files.lines import Advance
-from semblance_lab.origin.corpus.array_files import GrowingArray, open_mapped
+from semblance_lab.origin.corpus.array_files import growing_array, open_mapped
 from semblance_lab.origin.corpus.corpus import Corpus
 from semblance_lab.origin.corpus.vocabulary import Vocabulary
 from semblance_lab.origin.errors import BadOrigin
@@ -73,14 +73,14 @@ def write_token_table(corpus: Corpus, vocabulary: Vocabulary, max_tokens: int, f
     """
     dtype = np.uint16 if vocabulary.size <= 2**16 else np.int32
     ids_file, offsets_file = (folder / f"{corpus.part}-{what}.npy" for what in ("ids", "offsets"))
-    with GrowingArray(ids_file, dtype) as ids, GrowingArray(offsets_file, np.int64) as offsets:
+    with growing_array(ids_file, dtype) as add_ids, growing_array(offsets_file, np.int64) as add_offsets:
         end = 0
-        offsets.append(np.zeros(1, np.int64))
+        add_offsets(np.zeros(1, np.int64))
         for texts in _batches(corpus):
             rows = vocabulary.encode(texts, max_tokens)
             ends = end + np.cumsum([len(row) for row in rows])
-            ids.append(np.concatenate(rows))
-            offsets.append(ends)
+            add_ids(np.concatenate(rows))
+            add_offsets(ends)
             end = int(ends[-1])
             advance(len(texts))
 

@@ -18,7 +18,7 @@ from semblance.models.judgments.bootstrap import bca
 from semblance_lab.origin.corpus.corpus import Corpus
 from semblance_lab.origin.corpus.token_table import TokenTable
 from semblance_lab.origin.networks.coherence import Coherence
-from semblance_lab.origin.networks.loop import StepBatches, StepProgress, TrainingPlan, autocast, fit
+from semblance_lab.origin.networks.loop import StepProgress, TrainingPlan, autocast, fit, step_batches
 from semblance_lab.origin.origin_settings import CoherenceSettings
 
 NegativeKind: TypeAlias = Literal["same document", "anywhere", "both"]
@@ -95,10 +95,10 @@ def train_coherence(
     """
     device = next(network.parameters()).device
     order = batch_order(corpus, network.settings)
-    batches = StepBatches(order.batches, order.steps)
+    batch_of = step_batches(order.batches, order.steps)
 
     def loss(step: int) -> Tensor:
-        contexts = batches.batch(step)
+        contexts = batch_of(step)
         numbers = np.unique(np.concatenate([contexts - 1, contexts, contexts + 1]))
         with autocast(device.type):
             vectors = network.vectors(tokens.rows(numbers)).float()

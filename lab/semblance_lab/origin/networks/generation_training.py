@@ -17,11 +17,11 @@ from semblance_lab.origin.networks.generation import Generation, token_losses
 from semblance_lab.origin.networks.generation_network import LENGTH_BAND, build_inputs, special_ids
 from semblance_lab.origin.networks.loop import (
     PrecisionSetting,
-    StepBatches,
     StepProgress,
     TrainingPlan,
     autocast,
     fit,
+    step_batches,
 )
 from semblance_lab.origin.scoring.scoring import CONTEXT_PARTS, ContextPart
 
@@ -88,10 +88,10 @@ def train_generation(
     Raises:
         TrainingDiverged, CheckpointNotSaved, BadOrigin: as `fit`.
     """
-    batches, special = StepBatches(order.batches, order.steps), special_ids(network)
+    batch_of, special = step_batches(order.batches, order.steps), special_ids(network)
 
     def loss(step: int) -> Tensor:
-        contexts, parts = batches.batch(step)
+        contexts, parts = batch_of(step)
         left, center, right = (tokens.rows(contexts + side) for side in (-1, 0, 1))
         inputs = build_inputs(list(zip(left, center, right, strict=True)), parts.tolist(), special)
         with autocast(network.device.type, precision):

@@ -30,10 +30,9 @@ from semblance_lab.origin.origin_folder import (
     require_consistent_steps,
 )
 from semblance_lab.origin.origin_settings import ContextSettings
-from semblance_lab.origin.scoring.ablations import FULL, Ablation
 from semblance_lab.origin.scoring.context_explanation import ContextExplanation, Reason
 from semblance_lab.origin.scoring.contexts import Candidates, CandidateSearch, ContextSet, select_diverse
-from semblance_lab.origin.scoring.scoring import Form, relative_terms, scores, similarity
+from semblance_lab.origin.scoring.scoring import FULL, Ablation, Form, relative_terms, scores, similarity
 from semblance_lab.origin.scoring.term_table import PAIRS_PER_BATCH, OriginComponents, TermTable
 
 CACHED_CONTEXTS = 1 << 22  # contexts in the cached sets: 170 MB
