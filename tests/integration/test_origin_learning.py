@@ -14,14 +14,14 @@ import torch
 from semblance_lab.origin.corpus.corpus import Corpus
 from semblance_lab.origin.corpus.token_table import TokenTable
 from semblance_lab.origin.networks.coherence import Coherence
-from semblance_lab.origin.networks.coherence_training import (
+from semblance_lab.origin.networks.generation import Generation
+from semblance_lab.origin.networks.loop import TrainingPlan
+from semblance_lab.origin.networks.network_training import (
     accuracies_as_json,
     better_than_chance,
     held_out_accuracies,
     train_coherence,
 )
-from semblance_lab.origin.networks.generation import Generation
-from semblance_lab.origin.networks.loop import TrainingPlan
 from semblance_lab.origin.networks.training import Training, train_networks
 from semblance_lab.origin.origin_folder import COHERENCE, GENERATION, read_about
 from semblance_lab.origin.scoring.scoring import CONTEXT_PARTS

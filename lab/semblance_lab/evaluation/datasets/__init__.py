@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -35,6 +35,14 @@ class DataSet:
 def benchmark(read: Callable[[Path], Task], source: str, *rows: tuple[str, ...]) -> tuple[DataSet, ...]:
     """The sets of one benchmark, from rows of name, description and one or more files."""
     return tuple(DataSet(name, what, source, tuple(files), read) for name, what, *files in rows)
+
+
+def splits(
+    read: Callable[[Path], Task], source: str, what: str, files: Sequence[str], **names: str
+) -> tuple[DataSet, ...]:
+    """The sets of a benchmark by name, which differ by a word only: it replaces {} in description and files."""
+    rows = ((name, what.format(word), *(file.format(word) for file in files)) for name, word in names.items())
+    return benchmark(read, source, *rows)
 
 
 @cache

@@ -11,18 +11,18 @@ from pathlib import Path
 from semblance.models.files.lines import numbered_lines
 from semblance.models.files.tables import Row, read_csv, read_headerless_tsv, row_error
 from semblance.models.judgments.pairs import Columns, GradedPairs, LabeledPairs, graded_pairs, labeled_pairs
-from semblance_lab.evaluation.datasets import benchmark
+from semblance_lab.evaluation.datasets import benchmark, splits
 
 _AFS = Columns("sentence_1", "sentence_2", "regression_label")
 _AFS_TOPICS = {"ArgPairs_GM.csv": "gay marriage", "ArgPairs_GC.csv": "gun control", "ArgPairs_DP.csv": "death penalty"}
 _PIT_VOTES, _TURL_VOTES = re.compile(r"\((\d), (\d)\)"), re.compile(r"\((\d), 6\)")
 _STS_PARTS = {  # in the order of the papers; SMT of 2013 is not available and is left out by all
-    "12": ("MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"),
-    "12_train": ("MSRpar", "MSRvid", "SMTeuroparl"),
-    "13": ("FNWN", "OnWN", "headlines"),
-    "14": ("deft-forum", "deft-news", "headlines", "images", "OnWN", "tweet-news"),
-    "15": ("answers-forums", "answers-students", "belief", "headlines", "images"),
-    "16": ("answer-answer", "headlines", "plagiarism", "postediting", "question-question"),
+    ("12", "test"): ("MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"),
+    ("13", "test"): ("FNWN", "OnWN", "headlines"),
+    ("14", "test"): ("deft-forum", "deft-news", "headlines", "images", "OnWN", "tweet-news"),
+    ("15", "test"): ("answers-forums", "answers-students", "belief", "headlines", "images"),
+    ("16", "test"): ("answer-answer", "headlines", "plagiarism", "postediting", "question-question"),
+    ("12", "train"): ("MSRpar", "MSRvid", "SMTeuroparl"),
 }
 
 
@@ -143,62 +143,51 @@ def _turl_grade(row: Row, column: str) -> float:
     return int(votes[1]) / 6
 
 
-_MSRP = "news that say the same,"
-_STSB_FILES = ("stsb/stsb.{0}.tsv", "STS/STSBenchmark/sts-{0}.csv", "stsbenchmark/sts-{0}.csv")
-_PIT_FILES = ("twitter/pit2015.{0}.tsv", "SemEval-PIT2015/data/{0}.data", "twitter/{0}.data")
-_TURL_FILES = (
-    *(f"{f}/Twitter_URL_Corpus_{{0}}.txt" for f in ("twitter", "Twitter-URL-Corpus")),
-    "twitter/turl.{0}.tsv",
-)
-
-
-def _split(name: str, what: str, split: str, files: Sequence[str]) -> tuple[str, ...]:
-    """A row of a benchmark whose sets differ by the name of their split."""
-    return (name, what.format(split), *(file.format(split) for file in files))
-
-
 SETS = (
     *benchmark(
         read_afs,
         "Argument Facet Similarity corpus [misra-etal-2016-afs]",
         ("afs", "arguments on three topics, graded 0 to 5", "argument/afs.tsv", "argument/AFS", "AFS"),
     ),
-    *benchmark(
+    *splits(
         read_argkp,
         "key point analysis shared task of 2021 [friedman-etal-2021-argkp]",
-        *(
-            _split(
-                f"argkp_{split}",
-                "arguments and key points that match or not, {0}",
-                split,
-                ["argument/argkp2021.{0}.tsv"],
-            )
-            for split in ("dev", "train")
-        ),
+        "arguments and key points that match or not, {}",
+        ["argument/argkp2021.{}.tsv"],
+        argkp_dev="dev",
+        argkp_train="train",
     ),
     *benchmark(
         read_cxc,
         "Crisscrossed Captions, with the captions of COCO [parekh-etal-2021-cxc]",
         ("cxc_val", "captions of CxC val, graded 0 to 5", "captions/cxc_sts_val_text.tsv"),
     ),
-    *benchmark(
+    *splits(
         read_paraphrases,
         "Microsoft Research paraphrase corpus, also in SentEval [dolan-brockett-2005-msrp]",
-        ("msrp", f"{_MSRP} test", "paraphrase/msrp.test.tsv", "MRPC/msr_paraphrase_test.txt"),
-        ("msrp_train", f"{_MSRP} train", "paraphrase/msrp.train.tsv", "MRPC/msr_paraphrase_train.txt"),
+        "news that say the same, {}",
+        ["paraphrase/msrp.{}.tsv", "MRPC/msr_paraphrase_{}.txt"],
+        msrp="test",
+        msrp_train="train",
     ),
-    *benchmark(
+    *splits(
         read_paraphrases,
         "a sample of Quora question pairs, as in GLUE [wang-etal-2018-glue]",
-        ("qqp_dev", "questions that ask the same, dev", "paraphrase/qqp_sample.dev.tsv"),
-        ("qqp_train", "questions that ask the same, train", "paraphrase/qqp_sample.train.tsv"),
+        "questions that ask the same, {}",
+        ["paraphrase/qqp_sample.{}.tsv"],
+        qqp_dev="dev",
+        qqp_train="train",
     ),
-    *benchmark(
-        read_pit,
-        "SemEval-2015 task 1 [xu-etal-2015-pit]",
-        _split("pit", "tweets of PIT-2015 {0}, graded 0 to 5 by an expert", "test", _PIT_FILES),
-        _split("pit_dev", "tweets of PIT-2015 {0}, graded 0 to 5 by votes", "dev", _PIT_FILES),
-        _split("pit_train", "tweets of PIT-2015 {0}, graded 0 to 5 by votes", "train", _PIT_FILES),
+    *(
+        pit
+        for grader, names in (("an expert", {"pit": "test"}), ("votes", {"pit_dev": "dev", "pit_train": "train"}))
+        for pit in splits(
+            read_pit,
+            "SemEval-2015 task 1 [xu-etal-2015-pit]",
+            f"tweets of PIT-2015 {{}}, graded 0 to 5 by {grader}",
+            ["twitter/pit2015.{}.tsv", "SemEval-PIT2015/data/{}.data", "twitter/{}.data"],
+            **names,
+        )
     ),
     *benchmark(
         read_sick,
@@ -208,33 +197,35 @@ SETS = (
         ("sickr_train", "SICK relatedness train, grades 1 to 5", "sick/sick.train.tsv", "SICK/SICK_train.txt"),
     ),
     *(
-        data_set
-        for key, parts in sorted(_STS_PARTS.items(), key=lambda year: ("train" in year[0], year[0]))
-        for year, split in [(key[:2], key[3:] or "test")]
-        for data_set in benchmark(
+        sts
+        for (year, split), parts in _STS_PARTS.items()
+        for sts in splits(
             partial(read_sts, parts=parts),
             f"SemEval-20{year}, also in SentEval [agirre-etal-20{year}-sts]",
-            (
-                f"sts{key}",
-                f"STS 20{year} {split}: {len(parts)} parts, grades 0 to 5",
-                f"sts12_16/STS{year}.{split}.tsv",
-                f"STS/STS{year}-en-{split}",
-                f"STS{year}-en-{split}",
-            ),
+            f"STS 20{year} {{}}: {len(parts)} parts, grades 0 to 5",
+            [f"sts12_16/STS{year}.{{}}.tsv", f"STS/STS{year}-en-{{}}", f"STS{year}-en-{{}}"],
+            **{f"sts{year}" if split == "test" else f"sts{year}_{split}": split},
         )
     ),
-    *benchmark(
+    *splits(
         read_stsb,
         "STS benchmark, also in SentEval and GLUE [cer-etal-2017-stsb]",
-        *(
-            _split(name, "STS benchmark {0}, grades 0 to 5", split, _STSB_FILES)
-            for name, split in (("stsb", "test"), ("stsb_dev", "dev"), ("stsb_train", "train"))
-        ),
+        "STS benchmark {}, grades 0 to 5",
+        ["stsb/stsb.{}.tsv", "STS/STSBenchmark/sts-{}.csv", "stsbenchmark/sts-{}.csv"],
+        stsb="test",
+        stsb_dev="dev",
+        stsb_train="train",
     ),
-    *benchmark(
+    *splits(
         read_turl,
         "Twitter URL corpus [lan-etal-2017-turl]",
-        _split("turl", "tweets that share a link, {0}", "test", _TURL_FILES),
-        _split("turl_train", "tweets that share a link, {0}", "train", _TURL_FILES),
+        "tweets that share a link, {}",
+        [
+            "twitter/Twitter_URL_Corpus_{}.txt",
+            "Twitter-URL-Corpus/Twitter_URL_Corpus_{}.txt",
+            "twitter/turl.{}.tsv",
+        ],
+        turl="test",
+        turl_train="train",
     ),
 )

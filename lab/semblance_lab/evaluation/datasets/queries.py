@@ -9,7 +9,7 @@ from typing import Any
 from semblance.models.errors import BadDataSet
 from semblance.models.files.lines import json_lines, numbered_lines
 from semblance.models.files.tables import collapse_spaces, read_csv, read_tsv, row_error
-from semblance_lab.evaluation.datasets import benchmark
+from semblance_lab.evaluation.datasets import benchmark, splits
 from semblance_lab.evaluation.tasks import Rankings, Retrieval, Triplets
 
 
@@ -124,8 +124,7 @@ def read_wikiqa_search(path: Path) -> Retrieval:
 
 
 _WIKIQA = "WikiQA [yang-etal-2015-wikiqa]"
-_WIKIQA_DEV = ("ir/wikiqa/dev.tsv", "WikiQACorpus/WikiQA-dev.tsv")
-_ANSWERS = "sentences that answer a question,"
+_WIKIQA_FILES = ("ir/wikiqa/{}.tsv", "WikiQACorpus/WikiQA-{}.tsv")
 
 SETS = (
     *benchmark(
@@ -172,16 +171,20 @@ SETS = (
             "wiki_sections_derived/triplets.tsv",
         ),
     ),
-    *benchmark(
+    *splits(
         read_wikiqa,
         _WIKIQA,
-        ("wikiqa", f"{_ANSWERS} test", "ir/wikiqa/test.tsv", "WikiQACorpus/WikiQA-test.tsv"),
-        ("wikiqa_dev", f"{_ANSWERS} dev", *_WIKIQA_DEV),
-        ("wikiqa_train", f"{_ANSWERS} train", "ir/wikiqa/train.tsv", "WikiQACorpus/WikiQA-train.tsv"),
+        "sentences that answer a question, {}",
+        _WIKIQA_FILES,
+        wikiqa="test",
+        wikiqa_dev="dev",
+        wikiqa_train="train",
     ),
-    *benchmark(
+    *splits(
         read_wikiqa_search,
         _WIKIQA,
-        ("wikiqa_dev_search", "search: sentences of all articles that answer a question, dev", *_WIKIQA_DEV),
+        "search: sentences of all articles that answer a question, {}",
+        _WIKIQA_FILES,
+        wikiqa_dev_search="dev",
     ),
 )

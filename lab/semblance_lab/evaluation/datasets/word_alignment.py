@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from semblance.models.errors import BadDataSet
-from semblance_lab.evaluation.datasets import benchmark
+from semblance_lab.evaluation.datasets import benchmark, splits
 from semblance_lab.evaluation.tasks import WordAlignedPair, WordAlignment
 
 _FIELDS = ("id", "source", "target", "sureAlign", "possibleAlign")
@@ -86,18 +86,13 @@ def _links(file: Path, pair_id: str, links: str, sizes: tuple[int, int]) -> Iter
 
 
 SETS = (
-    *benchmark(
+    *splits(
         read,
         "Edinburgh++, in the JSON of the Jacana aligner [cohn-etal-2008-paraphrase, thadani-etal-2012-alignment]",
-        *(
-            (
-                name,
-                f"Edinburgh++ {split}, paraphrases: words to align",
-                f"word_alignment/edinburgh/gold.{split}.sure.json",
-                f"edinburgh/gold.{split}.sure.json",
-            )
-            for name, split in (("edinburgh", "test"), ("edinburgh_train", "train"))
-        ),
+        "Edinburgh++ {}, paraphrases: words to align",
+        ["word_alignment/edinburgh/gold.{}.sure.json", "edinburgh/gold.{}.sure.json"],
+        edinburgh="test",
+        edinburgh_train="train",
     ),
     *benchmark(
         read,

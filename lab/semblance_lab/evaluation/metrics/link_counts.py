@@ -32,7 +32,8 @@ class LinkCounts:
     def of(cls, found: Sequence[AbstractSet[Hashable]], gold: Sequence[AbstractSet[Hashable]]) -> LinkCounts:
         """Count links, or unaligned words, by sentence pair."""
         agreed = np.array([len(one & other) for one, other in zip(found, gold, strict=True)], np.float64)
-        return cls(*(np.array([*map(len, each)], np.float64) for each in (found, gold)), agreed, agreed)
+        found_links, gold_links = (np.array([*map(len, links)], np.float64) for links in (found, gold))
+        return cls(found_links, gold_links, agreed, agreed)
 
 
 def precision(links: LinkCounts, counts: Doubles | None = None) -> Doubles:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
@@ -37,9 +38,19 @@ def write_report(evaluation: Evaluation, folder: Path) -> Path:
             canvas.savefig(folder / name, dpi=120)
             parts.append(f"![{alt}]({name})")
     parts += [markdown(table) for table in reversed(list(tables(evaluation)))]
+    return _write(folder, parts)
+
+
+def _write(folder: Path, parts: Sequence[str]) -> Path:
     file = folder / "report.md"
     file.write_text("\n\n".join(parts) + "\n", "utf-8")
     return file
+
+
+def _style(axes: Axes, grid: Literal["both", "x"]) -> None:
+    axes.grid(axis=grid, color="#dddddd")
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
 
 
 def markdown(table: TextTable) -> str:
@@ -102,9 +113,7 @@ def _format_axes(axes: Axes, sets: Sequence[str], label: str) -> None:
     axes.set_yticks(range(len(sets)), sets)
     axes.set_ylim(len(sets) - 0.5, -0.5)
     axes.set_xlabel(label)
-    axes.grid(axis="x", color="#dddddd")
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
+    _style(axes, "x")
     axes.figure.legend(loc="outside upper center", ncols=3, frameon=False)
 
 
@@ -126,9 +135,7 @@ def write_diagrams(model: str, maps: Mapping[str, Sequence[MapReliability]], fol
         name = f"reliability_{measure}.png"
         _diagram(f"{model}, {measure}", tested).savefig(folder / name, dpi=120)
         parts += [markdown(reliability_table(measure, tested)), f"![Reliability of {measure} on each set]({name})"]
-    file = folder / "report.md"
-    file.write_text("\n\n".join(parts) + "\n", "utf-8")
-    return file
+    return _write(folder, parts)
 
 
 def _diagram(title: str, tested: Sequence[MapReliability]) -> Canvas:
@@ -162,6 +169,4 @@ def _panel(axes: Axes, name: str, tested: Sequence[MapReliability], colors: Mapp
         style = {"marker": "o", "markersize": 4, "linewidth": 2, "zorder": 3} if own else {"linewidth": 1}
         axes.plot(found.predicted, found.observed, color=colors[each.fitted_to], **style)
     axes.set(xlim=(0, 1), ylim=(0, 1), title=name, aspect="equal")
-    axes.grid(color="#dddddd")
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
+    _style(axes, "both")

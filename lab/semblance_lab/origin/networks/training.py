@@ -24,12 +24,6 @@ from semblance_lab.origin.corpus.token_table import TokenTable
 from semblance_lab.origin.corpus.vocabulary import Vocabulary
 from semblance_lab.origin.errors import BadCorpus, BadOrigin
 from semblance_lab.origin.networks.coherence import Coherence, write_vectors
-from semblance_lab.origin.networks.coherence_training import (
-    accuracies_as_json,
-    batch_order,
-    held_out_accuracies,
-    train_coherence,
-)
 from semblance_lab.origin.networks.generation import ALL, Generation
 from semblance_lab.origin.networks.generation_network import (
     SpecialIds,
@@ -38,8 +32,16 @@ from semblance_lab.origin.networks.generation_network import (
     parameter_count,
     save_network,
 )
-from semblance_lab.origin.networks.generation_training import GenerationBatches, perplexities, train_generation
 from semblance_lab.origin.networks.loop import CHECK_EVERY, StepProgress, TrainingPlan
+from semblance_lab.origin.networks.network_training import (
+    GenerationBatches,
+    accuracies_as_json,
+    batch_order,
+    held_out_accuracies,
+    perplexities,
+    train_coherence,
+    train_generation,
+)
 from semblance_lab.origin.origin_folder import (
     COHERENCE,
     CORPUS,

@@ -12,7 +12,7 @@ from semblance_lab.origin.corpus.corpus import Corpus
 from semblance_lab.origin.corpus.token_table import TokenTable
 from semblance_lab.origin.errors import BadOrigin
 from semblance_lab.origin.networks.coherence import Coherence, CoherenceRanking, write_vectors
-from semblance_lab.origin.networks.coherence_training import batch_order
+from semblance_lab.origin.networks.network_training import batch_order
 from semblance_lab.origin.origin_folder import COHERENCE
 from semblance_lab.origin.origin_settings import CoherenceSettings
 from tests.lab.origin.tiny_networks import SETTINGS

@@ -28,7 +28,7 @@ from semblance_lab.origin.networks.generation_network import (
     save_network,
     special_ids,
 )
-from semblance_lab.origin.networks.generation_training import GenerationBatches
+from semblance_lab.origin.networks.network_training import GenerationBatches
 from semblance_lab.origin.origin_settings import GenerationSettings
 from semblance_lab.origin.scoring.scoring import CONTEXT_PARTS, ContextPart
 from tests.support.small_model import DIM, edit
