@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from semblance_lab.origin.corpus.corpus import Corpus
-from semblance_lab.origin.corpus.token_table import TokenTable
+from semblance_lab.origin.corpus.tokens import TokenTable
 from semblance_lab.origin.networks.coherence import Coherence
 from semblance_lab.origin.networks.generation import Generation
 from semblance_lab.origin.networks.loop import TrainingPlan

@@ -12,8 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from semblance.service.cli.main import app
-from semblance_lab.origin.corpus.token_table import TokenTable
-from semblance_lab.origin.corpus.vocabulary import Vocabulary
+from semblance_lab.origin.corpus.tokens import TokenTable, Vocabulary
 from semblance_lab.origin.errors import BadOrigin
 from semblance_lab.origin.networks.coherence import Coherence
 from semblance_lab.origin.networks.generation import Generation

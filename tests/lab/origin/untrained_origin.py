@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from semblance_lab.origin.corpus.vocabulary import Vocabulary
+from semblance_lab.origin.corpus.tokens import Vocabulary
 from semblance_lab.origin.networks.generation_network import SpecialIds, new_network, save_network
 from semblance_lab.origin.origin_folder import COHERENCE, GENERATION, VOCABULARY, network_inputs, write_step_about
 from semblance_lab.origin.origin_settings import (

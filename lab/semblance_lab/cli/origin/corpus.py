@@ -138,7 +138,7 @@ class CorpusSteps:
     def vocabulary(self) -> None:
         """Learn the vocabulary from the training part, or copy that of the encoder to start from."""
         from semblance_lab.origin.corpus.corpus import Corpus  # noqa: PLC0415 - imports pyarrow, which --help does not need
-        from semblance_lab.origin.corpus.vocabulary import Vocabulary  # noqa: PLC0415 - imports torch, which takes seconds
+        from semblance_lab.origin.corpus.tokens import Vocabulary  # noqa: PLC0415 - imports torch, which takes seconds
 
         corpus, size = Corpus.open(self.out / CORPUS), self.settings.vocabulary.size
         model = self.settings.generation.model
@@ -157,8 +157,7 @@ class CorpusSteps:
     def tokens(self) -> None:
         """Tokenize every sentence."""
         from semblance_lab.origin.corpus.corpus import Corpus  # noqa: PLC0415 - imports pyarrow, which --help does not need
-        from semblance_lab.origin.corpus.token_table import TokenTable, write_token_table  # noqa: PLC0415 - imports torch, which takes seconds
-        from semblance_lab.origin.corpus.vocabulary import Vocabulary  # noqa: PLC0415 - likewise
+        from semblance_lab.origin.corpus.tokens import TokenTable, Vocabulary, write_token_table  # noqa: PLC0415 - imports torch, which takes seconds
 
         corpora = [Corpus.open(self.out / CORPUS, part) for part in CORPUS_PARTS]
         max_tokens = self.settings.vocabulary.max_tokens

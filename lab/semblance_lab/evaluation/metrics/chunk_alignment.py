@@ -11,12 +11,15 @@ import numpy as np
 
 from semblance.models.embeddings import Doubles
 from semblance.models.judgments.counts import Metric
-from semblance_lab.evaluation.metrics.link_counts import LinkCounts, f1, precision, recall
-from semblance_lab.evaluation.metrics.token_contributions import (
+from semblance_lab.evaluation.metrics.links import (
+    LinkCounts,
     Span,
     contribution_matrix,
+    f1,
     mutual_best,
     pooled_contributions,
+    precision,
+    recall,
     spans_of,
     word_overlaps,
 )

@@ -11,19 +11,17 @@ import numpy as np
 from semblance.models.embeddings import Doubles
 from semblance.models.explanation import LinkList
 from semblance.models.judgments.counts import Metric
-from semblance_lab.evaluation.metrics.link_counts import (
+from semblance_lab.evaluation.metrics.links import (
     LinkCounts,
+    contribution_matrix,
     f1,
     macro_f1,
     macro_precision,
     macro_recall,
-    precision,
-    recall,
-)
-from semblance_lab.evaluation.metrics.token_contributions import (
-    contribution_matrix,
     mutual_best,
     pooled_contributions,
+    precision,
+    recall,
     spans_of,
     word_overlaps,
 )

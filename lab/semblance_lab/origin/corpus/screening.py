@@ -17,8 +17,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 
 from semblance.models.embeddings import Doubles
 from semblance.models.files.lines import Advance
-from semblance_lab.origin.corpus.array_files import growing_array, open_mapped
-from semblance_lab.origin.corpus.corpus import Corpus
+from semblance_lab.origin.corpus.corpus import Corpus, growing_array, open_mapped
 from semblance_lab.origin.corpus.documents import words
 from semblance_lab.origin.errors import BadOrigin
 

@@ -19,9 +19,8 @@ from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
 
 from semblance.models.embeddings import Doubles, Floats
-from semblance_lab.origin.corpus.array_files import open_mapped
-from semblance_lab.origin.corpus.corpus import Corpus
-from semblance_lab.origin.corpus.token_table import TokenTable
+from semblance_lab.origin.corpus.corpus import Corpus, open_mapped
+from semblance_lab.origin.corpus.tokens import TokenTable
 from semblance_lab.origin.errors import BadOrigin
 from semblance_lab.origin.origin_settings import CoherenceSettings
 

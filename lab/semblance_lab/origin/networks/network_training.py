@@ -17,7 +17,7 @@ from transformers import EncoderDecoderModel
 from semblance.models.embeddings import Integers
 from semblance.models.judgments.bootstrap import bca
 from semblance_lab.origin.corpus.corpus import Corpus
-from semblance_lab.origin.corpus.token_table import TokenTable
+from semblance_lab.origin.corpus.tokens import TokenTable
 from semblance_lab.origin.networks.coherence import Coherence
 from semblance_lab.origin.networks.generation import Generation, token_losses
 from semblance_lab.origin.networks.generation_network import LENGTH_BAND, build_inputs, special_ids

@@ -20,8 +20,7 @@ from semblance.models.files.resumable import process_lock
 from semblance.models.model_files.checkpoint import Checkpoint
 from semblance_lab.origin.corpus.corpus import Corpus
 from semblance_lab.origin.corpus.static_vectors import SkipGram, learn_vectors
-from semblance_lab.origin.corpus.token_table import TokenTable
-from semblance_lab.origin.corpus.vocabulary import Vocabulary
+from semblance_lab.origin.corpus.tokens import TokenTable, Vocabulary
 from semblance_lab.origin.errors import BadCorpus, BadOrigin
 from semblance_lab.origin.networks.coherence import Coherence, write_vectors
 from semblance_lab.origin.networks.generation import ALL, Generation

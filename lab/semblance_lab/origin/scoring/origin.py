@@ -13,8 +13,7 @@ from semblance.models.embeddings import Doubles, Integers
 from semblance.models.text import require_visible
 from semblance_lab.origin.corpus.corpus import Corpus
 from semblance_lab.origin.corpus.screening import Screening
-from semblance_lab.origin.corpus.token_table import TokenTable
-from semblance_lab.origin.corpus.vocabulary import Vocabulary
+from semblance_lab.origin.corpus.tokens import TokenTable, Vocabulary
 from semblance_lab.origin.errors import BadOrigin
 from semblance_lab.origin.networks.coherence import CoherenceRanking
 from semblance_lab.origin.networks.generation import Generation

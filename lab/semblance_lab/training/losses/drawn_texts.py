@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn.functional import cosine_similarity, normalize
 from transformers import BatchEncoding
 
-from semblance_lab.evaluation.metrics.token_contributions import word_overlaps
+from semblance_lab.evaluation.metrics.links import word_overlaps
 from semblance_lab.evaluation.tasks import WordAlignedPair
 from semblance_lab.training.objective import EncodedColumn
 from semblance_lab.training.processes import own_part, share_of_mean

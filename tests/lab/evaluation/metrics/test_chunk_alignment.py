@@ -20,8 +20,7 @@ from semblance_lab.evaluation.metrics.chunk_alignment import (
     chunk_links,
     strong_links,
 )
-from semblance_lab.evaluation.metrics.link_counts import f1, precision, recall
-from semblance_lab.evaluation.metrics.token_contributions import pooled_contributions
+from semblance_lab.evaluation.metrics.links import f1, pooled_contributions, precision, recall
 from semblance_lab.evaluation.tasks import ChunkAlignment, ChunkedPair, ChunkLink
 from tests.support.project import GOLDEN_FILES
 

@@ -15,7 +15,7 @@ from semblance.models.explanation import Link, LinkList
 from semblance.models.text import Unit
 from semblance_lab.evaluation.evaluation import evaluate
 from semblance_lab.evaluation.metrics import compute_metrics
-from semblance_lab.evaluation.metrics.link_counts import (
+from semblance_lab.evaluation.metrics.links import (
     LinkCounts,
     f1,
     macro_f1,
