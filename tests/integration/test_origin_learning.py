@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,6 @@ from semblance_lab.origin.networks.coherence import Coherence
 from semblance_lab.origin.networks.generation import Generation
 from semblance_lab.origin.networks.loop import TrainingPlan
 from semblance_lab.origin.networks.network_training import (
-    accuracies_as_json,
     better_than_chance,
     held_out_accuracies,
     train_coherence,
@@ -45,7 +45,7 @@ def accuracies(folder: Path, interaction: str, work: Path) -> dict[str, dict[str
     plan = TrainingPlan(90, settings.learning_rate, "test", work / "checkpoint")
     train_coherence(corpus, tokens, model, plan, lambda _: None)
     held_out = Corpus.open(folder / "corpus", "held_out"), TokenTable.open(folder / "tokens", "held_out")
-    return accuracies_as_json(held_out_accuracies(model, *held_out, seed=0))
+    return {kind: asdict(each) for kind, each in held_out_accuracies(model, *held_out, seed=0).items()}
 
 
 @pytest.mark.nightly

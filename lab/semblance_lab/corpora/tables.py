@@ -73,7 +73,7 @@ class Tables:
 
     @contextmanager
     def appending(self, table: str) -> Iterator[Callable[..., None]]:
-        """Function that adds a row of cells to a table; all rows are in the table at the end of the block."""
+        """Function that adds a row to a table; all rows are there at the end of the block."""
         rows: list[tuple[str | None, ...]] = []
 
         def add(*cells: str | None) -> None:

@@ -1,4 +1,10 @@
-"""Parse tweets from JSON, clean their texts by the rules of Twitter4SSE, and reject unusable ones."""
+r"""Parse tweets from JSON, clean their texts, and reject unusable ones.
+
+Texts are cleaned by the rules of Twitter4SSE.
+
+Source: digiovanni-brambilla-2021-twitter4sse, section 3; the rules are in the order of the authors' code, except that
+lowercasing comes first here and last there. So `HTTPS://...` is removed like `https://...`.
+"""
 
 from __future__ import annotations
 
@@ -115,14 +121,6 @@ class RawTweet:
 
 
 @dataclass(frozen=True, slots=True)
-class QuotedTweet:
-    """A tweet that another one quotes: its number and its cleaned text."""
-
-    id: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class Tweet:
     """A tweet that may become part of a pair.
 
@@ -130,13 +128,13 @@ class Tweet:
         id: its number, as a string.
         text: the cleaned text, of more than 20 characters.
         reply_to: the number of the tweet that it replies to.
-        quoted: the tweet that it quotes, if that is usable.
+        quoted: the tweet that it quotes, of which only id and text are read, if that is usable.
     """
 
     id: str
     text: str
     reply_to: str | None = None
-    quoted: QuotedTweet | None = None
+    quoted: Tweet | None = None
 
 
 @dataclass(slots=True)
@@ -206,10 +204,10 @@ def _table_tweet(row: Row, tally: Tally) -> Tweet:
     return Tweet(raw.id, text, reply_to, _quoted(_raw_table_tweet, quoted, tally) if tweet_id(quoted["id"]) else None)
 
 
-def _quoted(read: Callable[[Row], RawTweet], row: Row, tally: Tally) -> QuotedTweet | None:
+def _quoted(read: Callable[[Row], RawTweet], row: Row, tally: Tally) -> Tweet | None:
     try:
         raw = read(row)
-        return QuotedTweet(raw.id, cleaned_text(raw))
+        return Tweet(raw.id, cleaned_text(raw))
     except TweetRejected as rejection:
         tally.refused_quoted[rejection.reason] += 1
         return None

@@ -1,4 +1,4 @@
-"""Results of an evaluation: figures with intervals, for each measure on each set, and the panel of sets.
+"""Results of an evaluation: figures with intervals by measure and set, and the panel.
 
 `semblance evaluate --json` writes `asdict` of an `Evaluation`: the names of the fields are part of that format. The
 panel has sets of many domains, so that a model is not chosen by one kind of text; it contains no pair of the STS, SICK

@@ -1,4 +1,4 @@
-"""Statistics of evaluations: correlations, rankings, and the classification of matching pairs by score.
+"""Statistics of evaluations: correlations, rankings, and classification by score.
 
 A resample is a row of counts, not a copy of the data: `counts` (b, n) is the number of times each of the n pairs is in
 each of b samples; without it, every pair is in once. A pair is predicted to match if its score is at least the

@@ -1,4 +1,4 @@
-"""Layout of an origin folder: one folder per step, and `origin.json` with their results and inputs."""
+"""Layout of an origin folder: a folder per step, and `origin.json` with their results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read what a recipe trains on, without texts that an evaluation uses: rows of a table, and running text."""
+"""Rows and running text that a recipe trains on, without texts that an evaluation uses."""
 
 from __future__ import annotations
 

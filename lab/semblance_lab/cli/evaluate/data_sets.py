@@ -1,4 +1,4 @@
-"""Data sets by their names on the command line, and layouts of a user's files: those of the benchmarks."""
+"""Data sets by their names on the command line, and layouts of a user's files."""
 
 from __future__ import annotations
 

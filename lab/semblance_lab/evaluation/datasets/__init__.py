@@ -40,7 +40,7 @@ def benchmark(read: Callable[[Path], Task], source: str, *rows: tuple[str, ...])
 def splits(
     read: Callable[[Path], Task], source: str, what: str, files: Sequence[str], **names: str
 ) -> tuple[DataSet, ...]:
-    """The sets of a benchmark by name, which differ by a word only: it replaces {} in description and files."""
+    """The sets of a benchmark that differ by one word, in place of {}, in description and files."""
     rows = ((name, what.format(word), *(file.format(word) for file in files)) for name, word in names.items())
     return benchmark(read, source, *rows)
 

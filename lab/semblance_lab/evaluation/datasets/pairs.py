@@ -27,10 +27,11 @@ _STS_PARTS = {  # in the order of the papers; SMT of 2013 is not available and i
 
 
 def read_afs(path: Path) -> GradedPairs:
-    """Read argument facet similarity, graded 0 (other topic) to 5, from the folder of the release or a table.
+    """Read argument facet similarity from the folder of the release or a table.
 
-    The columns of the table are topic, sentence1, sentence2 and score. The release has one file per topic, with the
-    columns regression_label, sentence_1 and sentence_2 and a few bytes that are not UTF-8, which are replaced.
+    The columns of the table are topic, sentence1, sentence2 and score, from 0 (other topic) to 5. The release has one
+    file per topic, with the columns regression_label, sentence_1 and sentence_2 and a few bytes that are not UTF-8,
+    which are replaced.
     """
     if not path.is_dir():
         return graded_pairs(path, Columns(part="topic"))
@@ -48,7 +49,7 @@ def read_argkp(path: Path) -> LabeledPairs:
 
 
 def read_cxc(path: Path) -> GradedPairs:
-    """Read Crisscrossed Captions from a table with the columns sentence1, sentence2 and score_0_5.
+    """Read Crisscrossed Captions, a table with columns sentence1, sentence2 and score_0_5.
 
     It is sts_*.csv of the release with the captions of COCO beside their ids. Nearly all pairs are connected through
     captions that they share, so that the set has no groups of pairs.
@@ -63,7 +64,7 @@ def read_paraphrases(path: Path) -> LabeledPairs:
 
 
 def read_pit(path: Path) -> GradedPairs:
-    """Read tweets from a table with columns sentence1, sentence2 and score_0_5, or a file of the release.
+    """Read a table with columns sentence1, sentence2 and score_0_5, or a file of the release.
 
     dev.data and test.data of the release have no header; their fifth column is the votes of five people, "(2, 3)" for
     two of five, or the digit of an expert.

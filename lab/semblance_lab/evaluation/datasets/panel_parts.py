@@ -1,4 +1,4 @@
-"""Parts of other sets: pairs listed or sampled by hash, those of the panel, and what is left of a set for training."""
+"""Parts of other sets: pairs listed or sampled by hash for the panel, and the rest."""
 
 from __future__ import annotations
 

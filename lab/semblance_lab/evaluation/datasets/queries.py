@@ -1,4 +1,4 @@
-"""Queries with judged texts: triplets, candidates to rank, and collections of documents to search."""
+"""Queries with judged texts: triplets, candidates to rank, and collections to search."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from semblance_lab.evaluation.tasks import Rankings, Retrieval, Triplets
 
 
 def read_triplets(path: Path) -> Triplets:
-    """Read a table with the columns anchor, positive and negative, or the .csv of Wikipedia section triplets."""
+    """Read a table with the columns anchor, positive and negative, or the .csv of the release."""
     released = path.suffix == ".csv"
     names = ("Sentence1", "Sentence2", "Sentence3") if released else ("anchor", "positive", "negative")
     rows = [[row.text(name) for name in names] for row in (read_csv if released else read_tsv)(path, names)]
@@ -92,7 +92,7 @@ def _texts(file: Path) -> dict[str, str]:
 
 
 def read_wikiqa(path: Path) -> Rankings:
-    """Read a table of the sentences of articles, or WikiQA-*.tsv of the release, without unanswered questions."""
+    """Read a table of sentences, or WikiQA-*.tsv of the release, without unanswered questions."""
     released = path.name.startswith("WikiQA-")
     names = (
         ("QuestionID", "Question", "Sentence", "Label")

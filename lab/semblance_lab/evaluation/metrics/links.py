@@ -1,4 +1,4 @@
-"""Links between words: from the contributions of tokens, and their precision and recall from counts."""
+"""Links between words by the contributions of tokens, and their precision and recall."""
 
 from __future__ import annotations
 

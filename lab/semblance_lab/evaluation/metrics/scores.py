@@ -1,4 +1,4 @@
-"""Metrics of scores: agreement with graded and labeled pairs, triplets, rankings and relevant documents."""
+"""Metrics of scores: graded and labeled pairs, triplets, rankings and retrieval."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ class Statement:
 
 
 def undecidable(*rows: tuple[str, str, str]) -> Iterator[Claim]:
-    """Claims about models or data that are not available, from rows of place, claim and what it needs."""
+    """Claims about models or data that are not available: rows of place, claim and need."""
     for where, says, needs in rows:
         yield Statement(where, says, "-").is_undecidable(f"needs {needs}")
 

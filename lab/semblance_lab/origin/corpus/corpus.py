@@ -1,4 +1,4 @@
-"""Sentences of a corpus in the order of their documents, and arrays of numbers, memory-mapped from disk."""
+"""Sentences of a corpus in the order of their documents, and arrays, memory-mapped."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from semblance_lab.origin.origin_folder import CorpusPart
 
 @contextmanager
 def growing_array(file: Path, dtype: DTypeLike) -> Iterator[Callable[[NDArray[Any]], None]]:
-    """Function that appends values to a one-dimensional .npy file, which is complete after the `with` block.
+    """Function that appends values to a one-dimensional .npy file.
 
-    The values must fit the number type.
+    The values must fit the number type. The file is complete after the `with` block.
     """
     kind, length = np.dtype(dtype), 0
 

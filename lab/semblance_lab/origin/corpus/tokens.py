@@ -1,4 +1,4 @@
-"""Subword vocabulary of the networks, and the token ids of every sentence of a corpus, memory-mapped."""
+"""Subword vocabulary of the networks, and token ids of all sentences, memory-mapped."""
 
 from __future__ import annotations
 

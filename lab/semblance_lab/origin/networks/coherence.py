@@ -1,4 +1,4 @@
-"""Coherence model of Origin (Eq. 1): one context at a time, and every context of a corpus by precomputed vectors."""
+"""Coherence model of Origin (Eq. 1), and its ranking of every context of a corpus."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Coherence(nn.Module):
         return keys, (self._right if side else self._left)(vectors)[:, 0]
 
     def of_center(self, vectors: Tensor) -> tuple[Tensor, Tensor]:
-        """(n, 2k) queries for the keys of the sentences before and after, and (n,) log-odds of the centre alone."""
+        """(n, 2k) queries for the keys of both sides, and (n,) log-odds of the centre alone."""
         queries = self._of_centre(vectors) if self._of_centre is not None else vectors[:, :0]
         return queries, self._centre(vectors)[:, 0]
 

@@ -1,4 +1,4 @@
-"""Networks that write a sentence from its neighbours: their inputs, creation, saving and loading."""
+"""Networks that write a sentence from its neighbours: inputs, creation, saving, loading."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Train the coherence and the generative models on batches of a corpus, and measure them on held-out documents."""
+"""Train the coherence and the generative models, and measure them on held-out documents."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypeAlias
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
 import torch
@@ -213,13 +213,8 @@ def _accuracy(shares: NDArray[np.float64], document: NDArray[np.int32]) -> Accur
 
 
 def better_than_chance(accuracies: Mapping[str, Mapping[str, float]]) -> bool:
-    """Whether the interval of any accuracy, as `accuracies_as_json` writes it, lies above 1/2."""
+    """Whether the interval of any accuracy, as in `origin.json`, lies above 1/2."""
     return any(each["low"] > CHANCE for each in accuracies.values())
-
-
-def accuracies_as_json(accuracies: Mapping[NegativeKind, Accuracy]) -> dict[str, Any]:
-    """Convert for `origin.json`."""
-    return {kind: asdict(each) for kind, each in accuracies.items()}
 
 
 POOL = 64  # batches whose sentences are drawn at random, then sorted by length

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,6 @@ from semblance_lab.origin.networks.generation_network import (
 from semblance_lab.origin.networks.loop import CHECK_EVERY, StepProgress, TrainingPlan
 from semblance_lab.origin.networks.network_training import (
     GenerationBatches,
-    accuracies_as_json,
     batch_order,
     held_out_accuracies,
     perplexities,
@@ -204,7 +203,7 @@ def _train_coherence(training: Training, report: Report) -> None:
             "training_tokens": training.tokens.tokens,
             "steps": plan.steps,
             "parameters": parameter_count(network),
-            "held_out_accuracy": accuracies_as_json(accuracies),
+            "held_out_accuracy": {kind: asdict(each) for kind, each in accuracies.items()},
         }
         write_step_about(folder, provenance, results)
     plan.checkpoint.unlink(missing_ok=True)
