@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from benchmarks.bounds.bound import at_most
-from semblance_lab.evaluation.statistics.correlation import spearman
+from semblance_lab.evaluation.statistics import spearman
 
 PAIRS, RESAMPLES = 3_750, 1_000
 

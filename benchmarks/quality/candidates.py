@@ -32,7 +32,7 @@ from semblance.service.model_loading.builtin import BUILT_IN
 from semblance.service.model_loading.registry import read_source
 from semblance.service.usecases.search.params import DEFAULT_CANDIDATES
 from semblance_lab.evaluation.datasets import data_set
-from semblance_lab.evaluation.datasets.retrieval import read
+from semblance_lab.evaluation.datasets.queries import read_retrieval
 from semblance_lab.evaluation.tasks import Retrieval
 from tests.support.results import save_results
 from tests.support.wide_console import wide_console
@@ -106,7 +106,7 @@ def main() -> None:
     for model in options.models:
         encoder = read_source(model).load(model, Compute())
         for name in options.sets:
-            results += rows(encoder, name, read(options.data / data_set(name).files[0]))
+            results += rows(encoder, name, read_retrieval(options.data / data_set(name).files[0]))
             show(results[-len(CANDIDATES) :], console)
     save_results("candidates", [asdict(row) for row in results])
     worst = min((row for row in results if row.candidates == DEFAULT_CANDIDATES), key=lambda row: row.recall)

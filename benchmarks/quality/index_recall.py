@@ -33,7 +33,7 @@ from semblance.service.filters import Filter, parse_filter
 from semblance.service.indexes.collection_index import CollectionIndex
 from semblance.service.ports.documents import VectorChange
 from semblance.service.ports.indexes import ENGINES
-from semblance_lab.evaluation.statistics.ranking import recall
+from semblance_lab.evaluation.statistics import recall
 from tests.support.results import save_results
 from tests.support.sentence_vectors import sentence_vectors
 from tests.support.service_monitor import resident_mb

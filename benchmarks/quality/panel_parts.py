@@ -22,8 +22,14 @@ from rich.progress import track
 
 from semblance_lab.cli.evaluate.data_sets import read_task
 from semblance_lab.evaluation.contamination import held_out_forms, normal_form
-from semblance_lab.evaluation.datasets.panel_parts import panel_name
-from semblance_lab.evaluation.parts import PARTS_FILE, hashes_of, pair_hash, pairs_of, split_off
+from semblance_lab.evaluation.datasets.panel_parts import (
+    PARTS_FILE,
+    hashes_of,
+    pair_hash,
+    pairs_of,
+    panel_name,
+    split_off,
+)
 from tests.support.project import PROJECT
 
 # the sets of 2015 are not among them: interpretable STS 2016 train is the whole of 2015, annotated again

@@ -29,7 +29,7 @@ from semblance.models.judgments.counts import mean_value
 from semblance.service.usecases.rerank import DEFAULT_MEASURE
 from semblance_lab.cli.evaluate.data_sets import read_task
 from semblance_lab.evaluation.evaluation import interval_of
-from semblance_lab.evaluation.statistics.ranking import ndcg
+from semblance_lab.evaluation.statistics import ndcg
 from semblance_lab.evaluation.tasks import Rankings, Retrieval, Task
 from tests.support.results import save_results
 from tests.support.running_service import running_service

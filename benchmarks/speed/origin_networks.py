@@ -24,11 +24,16 @@ from rich.progress import track
 from rich.table import Table
 from transformers import EncoderDecoderModel
 
-from semblance_lab.origin.networks.coherence import Coherence
-from semblance_lab.origin.networks.coherence_ranking import CoherenceRanking
+from semblance_lab.origin.networks.coherence import Coherence, CoherenceRanking
 from semblance_lab.origin.networks.generation import Generation, token_losses
-from semblance_lab.origin.networks.generation_inputs import GenerationInputs, Row, SpecialIds, build_inputs
-from semblance_lab.origin.networks.generation_network import new_network, parameter_count
+from semblance_lab.origin.networks.generation_network import (
+    GenerationInputs,
+    Row,
+    SpecialIds,
+    build_inputs,
+    new_network,
+    parameter_count,
+)
 from semblance_lab.origin.networks.loop import PrecisionSetting, autocast
 from semblance_lab.origin.origin_settings import CoherenceSettings, GenerationSettings
 from semblance_lab.origin.scoring.scoring import CONTEXT_PARTS

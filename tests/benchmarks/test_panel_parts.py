@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarks.quality.panel_parts import as_json, parts
-from semblance_lab.evaluation.parts import PARTS_FILE, listed_parts
+from semblance_lab.evaluation.datasets.panel_parts import PARTS_FILE, listed_parts
 from tests.support.project import PROJECT
 
 

@@ -19,7 +19,6 @@ FAMILIES = {  # one method a file, found by its name
     "models/projections",
     "models/formats",
     "models/runtimes",
-    "lab/semblance_lab/evaluation/datasets",
     "lab/semblance_lab/evaluation/reproductions",
     "lab/semblance_lab/training/objectives",
     "lab/semblance_lab/training/recipes",

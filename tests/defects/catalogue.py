@@ -33,10 +33,10 @@ DEFECTS = (
     ),
     Defect(
         "nDCG@k: the ideal ranking is not cut at rank k",
-        "semblance_lab.evaluation.statistics.ranking.ndcg",
+        "semblance_lab.evaluation.statistics.ndcg",
         "reverse=True)[:k])",
         "reverse=True))",
-        ("tests/lab/evaluation/statistics/test_ranking.py",),
+        ("tests/lab/evaluation/test_ranking.py",),
     ),
     Defect(
         "atomic files: a single file is not flushed before it gets its name",

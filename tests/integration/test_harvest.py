@@ -13,8 +13,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from semblance.service.cli.main import app
-from semblance_lab.origin.corpus.token_table import TokenTable
-from semblance_lab.origin.corpus.vocabulary import Vocabulary
+from semblance_lab.origin.corpus.tokens import TokenTable, Vocabulary
 from semblance_lab.origin.errors import BadHarvest
 from semblance_lab.origin.harvest.dataset import SPLITS, join_shards
 from semblance_lab.origin.harvest.harvest import HarvestPlan, HarvestProgress, ShardId, harvest

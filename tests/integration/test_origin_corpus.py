@@ -10,11 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from semblance.service.cli.main import app
-from semblance_lab.origin.corpus.corpus import CORPUS_PARTS, Corpus
+from semblance_lab.origin.corpus.corpus import Corpus
 from semblance_lab.origin.corpus.screening import Screening
-from semblance_lab.origin.corpus.token_table import TokenTable
-from semblance_lab.origin.corpus.vocabulary import Vocabulary
-from semblance_lab.origin.origin_folder import read_about
+from semblance_lab.origin.corpus.tokens import TokenTable, Vocabulary
+from semblance_lab.origin.origin_folder import CORPUS_PARTS, read_about
 from tests.lab.origin.tiny_corpus import write_tiny_corpus
 from tests.support.command_line import semblance
 from tests.support.held_command import held
@@ -117,7 +116,7 @@ def test_evaluated_sentences_are_left_out(texts: Path, tmp_path: Path) -> None:
 def test_the_same_command_resumes_an_interrupted_run(texts: Path, tmp_path: Path) -> None:
     out, clean = tmp_path / "out", tmp_path / "clean"
     arguments = ("origin", "corpus", str(texts), "--out", str(out))
-    with held("semblance_lab.origin.corpus.vocabulary:Vocabulary.train", *arguments) as command:
+    with held("semblance_lab.origin.corpus.tokens:Vocabulary.train", *arguments) as command:
         assert list(out.glob(".vocabulary-*"))
         command.interrupt(signal.SIGKILL)
         assert command.process.returncode != 0

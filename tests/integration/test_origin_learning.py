@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -12,16 +13,15 @@ import pytest
 import torch
 
 from semblance_lab.origin.corpus.corpus import Corpus
-from semblance_lab.origin.corpus.token_table import TokenTable
+from semblance_lab.origin.corpus.tokens import TokenTable
 from semblance_lab.origin.networks.coherence import Coherence
-from semblance_lab.origin.networks.coherence_training import (
-    accuracies_as_json,
+from semblance_lab.origin.networks.generation import Generation
+from semblance_lab.origin.networks.loop import TrainingPlan
+from semblance_lab.origin.networks.network_training import (
     better_than_chance,
     held_out_accuracies,
     train_coherence,
 )
-from semblance_lab.origin.networks.generation import Generation
-from semblance_lab.origin.networks.loop import TrainingPlan
 from semblance_lab.origin.networks.training import Training, train_networks
 from semblance_lab.origin.origin_folder import COHERENCE, GENERATION, read_about
 from semblance_lab.origin.scoring.scoring import CONTEXT_PARTS
@@ -45,7 +45,7 @@ def accuracies(folder: Path, interaction: str, work: Path) -> dict[str, dict[str
     plan = TrainingPlan(90, settings.learning_rate, "test", work / "checkpoint")
     train_coherence(corpus, tokens, model, plan, lambda _: None)
     held_out = Corpus.open(folder / "corpus", "held_out"), TokenTable.open(folder / "tokens", "held_out")
-    return accuracies_as_json(held_out_accuracies(model, *held_out, seed=0))
+    return {kind: asdict(each) for kind, each in held_out_accuracies(model, *held_out, seed=0).items()}
 
 
 @pytest.mark.nightly

@@ -12,8 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from semblance.service.cli.main import app
-from semblance_lab.origin.corpus.token_table import TokenTable
-from semblance_lab.origin.corpus.vocabulary import Vocabulary
+from semblance_lab.origin.corpus.tokens import TokenTable, Vocabulary
 from semblance_lab.origin.errors import BadOrigin
 from semblance_lab.origin.networks.coherence import Coherence
 from semblance_lab.origin.networks.generation import Generation
@@ -27,9 +26,8 @@ from semblance_lab.origin.origin_folder import (
     write_step_about,
 )
 from semblance_lab.origin.origin_settings import ContextSettings
-from semblance_lab.origin.scoring.ablations import ABLATIONS, find_variant
 from semblance_lab.origin.scoring.origin import Origin
-from semblance_lab.origin.scoring.scoring import CONTEXT_PARTS, FORMS, TERMS, scores
+from semblance_lab.origin.scoring.scoring import ABLATIONS, CONTEXT_PARTS, FORMS, TERMS, find_variant, scores
 from tests.lab.origin.tiny_corpus import tiny_documents
 from tests.lab.origin.untrained_origin import MAX_TOKENS, write_untrained
 from tests.support.text_files import write, write_table

@@ -17,10 +17,9 @@ from semblance.models.formats.transformer_folder import read_transformer
 from semblance.models.model_files.source import Source
 from semblance_lab.cli.origin.train import train
 from semblance_lab.origin.corpus.corpus import Corpus
-from semblance_lab.origin.corpus.token_table import TokenTable, write_token_table
-from semblance_lab.origin.corpus.vocabulary import Vocabulary
+from semblance_lab.origin.corpus.tokens import TokenTable, Vocabulary, write_token_table
 from semblance_lab.origin.errors import BadOrigin
-from semblance_lab.origin.networks.coherence_ranking import CoherenceRanking
+from semblance_lab.origin.networks.coherence import CoherenceRanking
 from semblance_lab.origin.networks.generation import ALL, Generation
 from semblance_lab.origin.networks.generation_network import max_sentence_tokens, open_network
 from semblance_lab.origin.networks.training import Report, Training, train_networks

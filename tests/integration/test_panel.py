@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from semblance_lab.evaluation.datasets import panel_parts
-from semblance_lab.evaluation.panel import PANEL, PANEL_MEAN
-from semblance_lab.evaluation.parts import pair_hash
+from semblance_lab.evaluation.datasets.panel_parts import pair_hash
+from semblance_lab.evaluation.results import PANEL, PANEL_MEAN
 from tests.support.command_line import semblance
 from tests.support.small_model import random_vectors, write_glove
 from tests.support.text_files import write, write_json, write_table

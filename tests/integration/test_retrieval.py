@@ -13,7 +13,7 @@ from semblance.models.encoders.transformer import Transformer
 from semblance_lab.cli.evaluate.remote_scorer import RemoteScorer
 from semblance_lab.evaluation.datasets import data_set
 from semblance_lab.evaluation.scorer import LocalScorer, Scorer
-from semblance_lab.evaluation.statistics.ranking import ndcg, recall
+from semblance_lab.evaluation.statistics import ndcg, recall
 from semblance_lab.evaluation.tasks import Retrieval
 from tests.conftest import built_in_checkpoint
 from tests.support.no_progress import no_progress

@@ -29,9 +29,9 @@ from semblance.models.tokenization.passages import Cut, cut_passages, fits
 from semblance.service.model_loading.builtin import BUILT_IN
 from semblance.service.model_loading.registry import read_source
 from semblance_lab.evaluation.datasets import data_set
-from semblance_lab.evaluation.datasets.retrieval import read
+from semblance_lab.evaluation.datasets.queries import read_retrieval
 from semblance_lab.evaluation.scorer import LocalScorer
-from semblance_lab.evaluation.statistics.ranking import ndcg
+from semblance_lab.evaluation.statistics import ndcg
 from semblance_lab.evaluation.tasks import Retrieval
 from tests.support.no_progress import no_progress
 from tests.support.results import save_results
@@ -155,7 +155,7 @@ def main() -> None:
     encoder = read_source(options.model).load(options.model, Compute())
     results: list[Row] = []
     for name in options.sets:
-        own = list(rows(encoder, name, read(options.data / data_set(name).files[0])))
+        own = list(rows(encoder, name, read_retrieval(options.data / data_set(name).files[0])))
         show(own, console)
         results += own
     save_results("passage_length", [asdict(row) for row in results])

@@ -33,7 +33,7 @@ from benchmarks.quality.search.snippets import is_shown
 from semblance.models.tokenization.passages import Span, sentences
 from semblance.models.tokenization.terms import document_terms
 from semblance_lab.evaluation.datasets import data_set
-from semblance_lab.evaluation.datasets.wikiqa import read
+from semblance_lab.evaluation.datasets.queries import read_wikiqa
 from semblance_lab.evaluation.tasks import Rankings
 from tests.support.results import save_results
 from tests.support.running_service import running_process
@@ -251,7 +251,7 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=PLANTED, help="number of planted sentences of each kind")
     parser.add_argument("--home", type=Path, help="keep the service's documents in this folder, for further runs")
     options = parser.parse_args()
-    pairs = list(answers(read(options.data / data_set(SET).files[0])))
+    pairs = list(answers(read_wikiqa(options.data / data_set(SET).files[0])))
     if len(pairs) < options.sentences:
         raise SystemExit(f"{SET} has {len(pairs)} answers, not {options.sentences}")
     pairs = random.Random(1).sample(pairs, options.sentences)

@@ -32,7 +32,7 @@ from semblance.models.tokenization.passages import Span, sentences
 from semblance.models.tokenization.terms import query_terms
 from semblance.service.indexes.bm25 import Bm25, TextTerms
 from semblance_lab.evaluation.datasets import data_set
-from semblance_lab.evaluation.datasets.wikiqa import read
+from semblance_lab.evaluation.datasets.queries import read_wikiqa
 from semblance_lab.evaluation.tasks import Rankings
 from tests.support.results import save_results
 from tests.support.running_service import running_service
@@ -221,7 +221,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder with WikiQA, as for semblance evaluate")
     parser.add_argument("--chars", type=int, default=CHARS, help="most characters of a snippet")
     options = parser.parse_args()
-    asked = questions(read(options.data / data_set(SET).files[0]))
+    asked = questions(read_wikiqa(options.data / data_set(SET).files[0]))
     with running_service() as url, Client(url, timeout_s=600) as client:
         rows = measure(client, asked, options.chars)
     show(rows, wide_console())

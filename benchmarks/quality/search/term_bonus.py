@@ -30,7 +30,7 @@ from semblance.service.indexes.bm25 import Bm25, TextTerms
 from semblance.service.model_loading.registry import read_source
 from semblance.service.usecases.search.ordering import HALF_BONUS, MAX_BONUS
 from semblance_lab.evaluation.datasets import data_set
-from semblance_lab.evaluation.statistics.ranking import ndcg
+from semblance_lab.evaluation.statistics import ndcg
 from semblance_lab.evaluation.tasks import Retrieval
 from tests.support.results import save_results
 from tests.support.wide_console import wide_console

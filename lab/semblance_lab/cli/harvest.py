@@ -138,9 +138,8 @@ def _open_source(options: OriginOptions) -> HarvestSource:
     """Corpus and teacher, which a worker process opens once."""
     from semblance_lab.origin.corpus.corpus import Corpus  # noqa: PLC0415 - imports pyarrow, which --help does not need
     from semblance_lab.origin.corpus.screening import Screening  # noqa: PLC0415 - imports scikit-learn
-    from semblance_lab.origin.corpus.token_table import TokenTable  # noqa: PLC0415 - imports torch, which takes seconds
-    from semblance_lab.origin.harvest.harvest import HarvestSource  # noqa: PLC0415 - likewise
-    from semblance_lab.origin.harvest.teacher import OriginTeacher, model_digests  # noqa: PLC0415 - likewise
+    from semblance_lab.origin.corpus.tokens import TokenTable  # noqa: PLC0415 - imports torch, which takes seconds
+    from semblance_lab.origin.harvest.harvest import HarvestSource, OriginTeacher, model_digests  # noqa: PLC0415 - likewise
 
     origin, folder = options.open(), options.folder
     lengths = TokenTable.open(folder / TOKENS).lengths

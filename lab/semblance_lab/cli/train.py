@@ -26,8 +26,7 @@ from semblance_lab.cli.yaml_settings import read_yaml_settings
 from semblance_lab.evaluation.contamination import held_out_forms, normal_form
 from semblance_lab.evaluation.tasks import ChunkAlignment, WordAlignedPair, WordAlignment
 from semblance_lab.training.errors import BadRecipe
-from semblance_lab.training.running_text import read_running_text
-from semblance_lab.training.training_rows import read_rows
+from semblance_lab.training.training_data import read_rows, read_running_text
 
 if TYPE_CHECKING:
     from semblance_lab.training.recipe import Recipe
@@ -176,8 +175,7 @@ def read_recipe(name: str, config: Path | None) -> Recipe:
 
 def _train_with_bar(run: Run, console: Console) -> RunProgress:
     """Train with a progress bar that shows the step, the loss and the latest dev figure."""
-    from semblance_lab.training.dev_sets import MEAN  # noqa: PLC0415 - imports torch, which takes seconds
-    from semblance_lab.training.train import train as train_model  # noqa: PLC0415 - likewise
+    from semblance_lab.training.train import train as train_model  # noqa: PLC0415 - imports torch, which takes seconds
 
     with progress_bars(console) as bar:
         task = bar.add_task(run.name, total=None)
@@ -185,18 +183,16 @@ def _train_with_bar(run: Run, console: Console) -> RunProgress:
         def report(progress: RunProgress) -> None:
             curves = progress.curves
             loss = f" loss {curves.loss[-1][1]:.4f}" if curves.loss else ""
-            dev = f" dev {100 * curves.dev[-1][1][MEAN]:.2f}" if curves.dev else ""
+            dev = f" dev {100 * curves.means[-1]:.2f}" if curves.dev else ""
             bar.update(task, completed=progress.step, total=progress.steps, description=f"{run.name}{loss}{dev}")
 
         return train_model(run, report)
 
 
 def _best_checkpoint(progress: RunProgress) -> str:
-    from semblance_lab.training.dev_sets import MEAN  # noqa: PLC0415 - imports torch, which takes seconds
-
     if progress.curves.best is None:
         return ""
     step, mean = progress.curves.best
-    start = progress.curves.dev[0][1][MEAN]
+    start = progress.curves.means[0]
     worse = ", no better than before training" if mean <= start else ""
     return f"; kept step {step:,}, with {100 * mean:.2f} on the dev sets (from {100 * start:.2f}{worse})"

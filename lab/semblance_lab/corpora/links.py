@@ -63,11 +63,11 @@ def link_tweets(tables: Tables, tweets: Iterable[Tweet]) -> int:
     """
     tables.create("read_tweets", ("id", "text", "reply_to", "quoted_id"))
     tables.create("read_quoted", ("id", "text"))
-    with tables.appending("read_tweets") as tweet_rows, tables.appending("read_quoted") as quoted_rows:
+    with tables.appending("read_tweets") as add_tweet, tables.appending("read_quoted") as add_quoted:
         for tweet in tweets:
-            tweet_rows.add(tweet.id, tweet.text, tweet.reply_to, tweet.quoted.id if tweet.quoted else None)
+            add_tweet(tweet.id, tweet.text, tweet.reply_to, tweet.quoted.id if tweet.quoted else None)
             if tweet.quoted:
-                quoted_rows.add(tweet.quoted.id, tweet.quoted.text)
+                add_quoted(tweet.quoted.id, tweet.quoted.text)
     for statement in (_TWEETS_ONCE, "DROP TABLE read_tweets", _QUOTED_ONCE, "DROP TABLE read_quoted", _LINKS):
         tables.run(statement)
     return tables.count("SELECT count(*) FROM tweets")
@@ -105,9 +105,9 @@ def link_threads(tables: Tables, file: Path, tally: Tally, advance: Advance) -> 
             tally.refused[rejection.reason] += 1
     threads = _threads(joined)
     tables.create("links", LINK_COLUMNS)
-    with tables.appending("links") as rows:
+    with tables.appending("links") as add:
         for a, b in dict.fromkeys(links):
-            rows.add("threads", threads[a], a, texts[a], b, texts[b])
+            add("threads", threads[a], a, texts[a], b, texts[b])
     return len(set(threads.values()))
 
 

@@ -154,9 +154,9 @@ def hold_out(tables: Tables, benchmark: Benchmark, rankings: Sequence[Ranking]) 
     The paper holds out less: only the tweets in the benchmark.
     """
     tables.create("used", ("conversation",))
-    with tables.appending("used") as rows:
+    with tables.appending("used") as add:
         for ranking in rankings:
-            rows.add(ranking.conversation)
+            add(ranking.conversation)
     tables.run(_HOLD_OUT, {"relation": benchmark.relation})
 
 

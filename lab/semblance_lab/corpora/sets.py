@@ -147,7 +147,7 @@ def make_sets(tables: Tables, plan: CorpusPlan, out: Path) -> SetCounts:
     """Draw the sets of a plan from the table `links`, and write those that are not empty.
 
     ============================ =================================================================================
-    `ranking/<name>.jsonl`       a query a line, in the format of `semblance_lab.evaluation.datasets.ranking`
+    `ranking/<name>.jsonl`       a query a line, in the format of `semblance_lab.evaluation.datasets.queries`
     `<name>.tsv`                 a tab-separated table with the columns text_a, text_b, id_a and id_b, without quoting
     ============================ =================================================================================
 

@@ -72,38 +72,27 @@ class Tables:
         self.run(f"CREATE OR REPLACE TABLE {table} ({', '.join(f'{name} VARCHAR' for name in columns)})")
 
     @contextmanager
-    def appending(self, table: str) -> Iterator[RowBuffer]:
-        """Writer of rows to a table; all rows are in the table at the end of the block."""
-        rows = RowBuffer(lambda cells: self._insert(table, cells))
-        yield rows
-        rows.flush()
+    def appending(self, table: str) -> Iterator[Callable[..., None]]:
+        """Function that adds a row to a table; all rows are there at the end of the block."""
+        rows: list[tuple[str | None, ...]] = []
 
-    def _insert(self, table: str, columns: Sequence[Sequence[str | None]]) -> None:
+        def add(*cells: str | None) -> None:
+            rows.append(cells)
+            if len(rows) >= BLOCK_ROWS:  # in large blocks, for the column store
+                self._insert(table, rows)
+                rows.clear()
+
+        yield add
+        if rows:
+            self._insert(table, rows)
+
+    def _insert(self, table: str, rows: Sequence[tuple[str | None, ...]]) -> None:
+        columns = zip(*rows, strict=True)
         named = {f"column{i}": pa.array(column, pa.string()) for i, column in enumerate(columns)}
         with _disk_errors():
             self._connection.register("batch", pa.table(named))
             self._connection.execute(f"INSERT INTO {table} SELECT * FROM batch")  # noqa: S608 - our own names
             self._connection.unregister("batch")
-
-
-class RowBuffer:
-    """Buffer of rows for a table, inserted in large blocks for the column store."""
-
-    def __init__(self, insert: Callable[[Sequence[Sequence[str | None]]], None]) -> None:
-        self._insert = insert
-        self._rows: list[tuple[str | None, ...]] = []
-
-    def add(self, *cells: str | None) -> None:
-        """Add a row."""
-        self._rows.append(cells)
-        if len(self._rows) >= BLOCK_ROWS:
-            self.flush()
-
-    def flush(self) -> None:
-        """Insert the buffered rows."""
-        if self._rows:
-            self._insert(list(zip(*self._rows, strict=True)))
-            self._rows.clear()
 
 
 @contextmanager

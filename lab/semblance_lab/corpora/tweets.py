@@ -1,15 +1,87 @@
-"""Parse tweets from JSON, clean their texts, and reject unusable ones."""
+r"""Parse tweets from JSON, clean their texts, and reject unusable ones.
+
+Texts are cleaned by the rules of Twitter4SSE.
+
+Source: digiovanni-brambilla-2021-twitter4sse, section 3; the rules are in the order of the authors' code, except that
+lowercasing comes first here and last there. So `HTTPS://...` is removed like `https://...`.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from semblance.models.files.tables import collapse_spaces
 from semblance.models.text import text_problem
-from semblance_lab.corpora.cleaning import clean, long_enough, without_any_names, without_names
+
+MORE_THAN_CHARS = 20  # a usable cleaned text is longer than this
+
+_LINK = re.compile(r"http\S+")
+_ENTITY = re.compile(r"&(amp|gt|lt);")
+_CHARACTERS = {"amp": "&", "gt": ">", "lt": "<"}
+_NAME = re.compile(r"(?<![\w@])@(\w{1,15})(?!\w)", re.ASCII)
+
+
+def clean(text: str) -> str:
+    r"""The text in lower case without links and "@", with single spaces only.
+
+    The result is in lower case and contains no "@", no tab or newline, no double space and none at the ends. Hashtags
+    and emoji are kept. Names of mentioned users are removed before, by `without_names`. An entity that was escaped
+    twice is unescaped once, so cleaning again may change such a text.
+
+    >>> clean("Hello @Bob and\tAlice &amp; co\n&gt;&gt; 10 &lt; 20")
+    'hello bob and alice & co >> 10 < 20'
+    >>> clean("so true #WeLoveIt @")
+    'so true #weloveit'
+    >>> clean("see https://t.co/AbC123 now"), clean("a &amp; b &amp;gt; &nbsp;")
+    ('see now', 'a & b &gt; &nbsp;')
+    >>> clean("")
+    ''
+    """
+    without_links = _LINK.sub("", text.lower())
+    return collapse_spaces(_ENTITY.sub(lambda entity: _CHARACTERS[entity[1]], without_links.replace("@", " ")))
+
+
+def without_names(text: str, names: Iterable[str]) -> str:
+    """The text without "@name" for each of these names, ignoring case.
+
+    The authors' code deletes the letters of a name everywhere, so that @ann changes "anniversary" and leaves its "@";
+    here only a complete @name is removed.
+
+    Args:
+        text: a tweet, before `clean`.
+        names: mentioned users from a tweet's entities, without "@".
+
+    >>> without_names("@Ann happy anniversary @anna", ["ann"])
+    ' happy anniversary @anna'
+    """
+    mentioned = {name.lower() for name in names}
+    return _NAME.sub(lambda match: "" if match[1].lower() in mentioned else match[0], text) if mentioned else text
+
+
+def without_any_names(text: str) -> str:
+    """The text without any "@name" of 1 to 15 letters, digits or "_"; addresses are kept.
+
+    >>> without_any_names("@SpotifyCares write to me@example.org")
+    ' write to me@example.org'
+    """
+    return _NAME.sub("", text)
+
+
+def long_enough(text: str) -> bool:
+    """Whether a cleaned text has more than 20 characters.
+
+    >>> long_enough(clean("Check THIS out https://t.co/AbC123 now!!"))
+    False
+    >>> len(clean("Check THIS out https://t.co/AbC123 now!!"))
+    20
+    """
+    return len(text) > MORE_THAN_CHARS
+
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -49,14 +121,6 @@ class RawTweet:
 
 
 @dataclass(frozen=True, slots=True)
-class QuotedTweet:
-    """A tweet that another one quotes: its number and its cleaned text."""
-
-    id: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class Tweet:
     """A tweet that may become part of a pair.
 
@@ -64,13 +128,13 @@ class Tweet:
         id: its number, as a string.
         text: the cleaned text, of more than 20 characters.
         reply_to: the number of the tweet that it replies to.
-        quoted: the tweet that it quotes, if that is usable.
+        quoted: the tweet that it quotes, of which only id and text are read, if that is usable.
     """
 
     id: str
     text: str
     reply_to: str | None = None
-    quoted: QuotedTweet | None = None
+    quoted: Tweet | None = None
 
 
 @dataclass(slots=True)
@@ -140,10 +204,10 @@ def _table_tweet(row: Row, tally: Tally) -> Tweet:
     return Tweet(raw.id, text, reply_to, _quoted(_raw_table_tweet, quoted, tally) if tweet_id(quoted["id"]) else None)
 
 
-def _quoted(read: Callable[[Row], RawTweet], row: Row, tally: Tally) -> QuotedTweet | None:
+def _quoted(read: Callable[[Row], RawTweet], row: Row, tally: Tally) -> Tweet | None:
     try:
         raw = read(row)
-        return QuotedTweet(raw.id, cleaned_text(raw))
+        return Tweet(raw.id, cleaned_text(raw))
     except TweetRejected as rejection:
         tally.refused_quoted[rejection.reason] += 1
         return None

@@ -8,8 +8,16 @@ from dataclasses import asdict, dataclass
 from semblance.models.judgments.bootstrap import Interval, Resampling, bca, bca_mean, difference
 from semblance.models.judgments.counts import Metric
 from semblance_lab.evaluation.metrics import compute_metrics
-from semblance_lab.evaluation.panel import PANEL, PANEL_MEAN, panel_order
-from semblance_lab.evaluation.results import Difference, Evaluation, Figure, MeasureOutcome, TaskMetrics
+from semblance_lab.evaluation.results import (
+    PANEL,
+    PANEL_MEAN,
+    Difference,
+    Evaluation,
+    Figure,
+    MeasureOutcome,
+    TaskMetrics,
+    panel_order,
+)
 from semblance_lab.evaluation.scorer import Scorer
 from semblance_lab.evaluation.tasks import Task
 

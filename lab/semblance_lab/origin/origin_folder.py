@@ -1,19 +1,23 @@
-"""Layout of an origin folder: one folder per step, and `origin.json` with their results."""
+"""Layout of an origin folder: a folder per step, and `origin.json` with their results."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from filelock import FileLock
 
 from semblance.models.errors import BadCheckpoint
 from semblance.models.files.atomic import write_json
+from semblance.models.files.digests import file_sha256
 from semblance.models.files.json_file import read_json
 from semblance_lab.origin.errors import BadOrigin
 
+CorpusPart: TypeAlias = Literal["train", "held_out"]
+
+CORPUS_PARTS: tuple[CorpusPart, ...] = ("train", "held_out")
 ORIGIN = "origin.json"
 CORPUS = "corpus"
 VOCABULARY = "vocabulary"
@@ -92,3 +96,47 @@ def _read(file: Path) -> dict[str, Any]:
         return dict(read_json(file, dict))
     except BadCheckpoint as error:
         raise BadOrigin(str(error)) from error
+
+
+def network_inputs(folder: Path) -> dict[str, Any]:
+    """Digests of the files that both kinds of networks are trained on, as in their provenance.
+
+    Raises:
+        BadCheckpoint: a file cannot be read.
+    """
+    return {
+        "corpus": [file_sha256(folder / CORPUS / f"{part}.arrow") for part in CORPUS_PARTS],
+        "tokens": [file_sha256(folder / TOKENS / f"{part}-ids.npy") for part in CORPUS_PARTS],
+    }
+
+
+def require_consistent_steps(folder: Path, provenance: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse steps that were built from other files than those in the folder.
+
+    Args:
+        folder: the origin folder.
+        provenance: stored provenance of each step.
+
+    Raises:
+        BadOrigin: a step was built from other files.
+        BadCheckpoint: a file cannot be read.
+    """
+    inputs = network_inputs(folder)
+    train = inputs["corpus"][0]
+    expected: dict[str, Mapping[str, Any]] = {
+        # a vocabulary taken from an encoder does not depend on the corpus
+        VOCABULARY: {"corpus": train} if "corpus" in provenance[VOCABULARY] else {},
+        TOKENS: {
+            "corpus": dict(zip(CORPUS_PARTS, inputs["corpus"], strict=True)),
+            "vocabulary": file_sha256(folder / VOCABULARY / "tokenizer.json"),
+        },
+        SCREENING: {"corpus": train},
+        COHERENCE: inputs,
+        GENERATION: inputs,
+    }
+    for step, digests in expected.items():
+        if changed := [name for name, digest in digests.items() if provenance[step].get(name) != digest]:
+            raise BadOrigin(
+                f"{folder / step} was built from another {' and '.join(changed)} than {folder} contains: remove it and "
+                "build it again"
+            )

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 from semblance_lab.origin.scoring.scoring import validate_weights
 
-_FROZEN = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-
-class CorpusSettings(BaseModel):
+class CorpusSettings(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """Settings of the corpus."""
-
-    model_config = _FROZEN
 
     chunk_sentences: int = Field(8, ge=1, description="Most sentences of a chunk; a set takes one context per chunk.")
     held_out: float = Field(0.02, gt=0, lt=1, description="Share of the documents held out to test the models.")
@@ -22,19 +18,15 @@ class CorpusSettings(BaseModel):
     seed: int = Field(0, ge=0, description="Of both draws.")
 
 
-class VocabularySettings(BaseModel):
+class VocabularySettings(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """Settings of the networks' subwords."""
-
-    model_config = _FROZEN
 
     size: int = Field(8_192, ge=64, description="Subwords.")
     max_tokens: int = Field(32, ge=4, description="Tokens that a sentence is truncated to.")
 
 
-class CoherenceSettings(BaseModel):
+class CoherenceSettings(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """Settings of the model of Eq. 1."""
-
-    model_config = _FROZEN
 
     embedding: int = Field(128, ge=1, description="Dimension of a token's vector.")
     start: Literal["static", "random"] = Field(
@@ -55,10 +47,8 @@ class CoherenceSettings(BaseModel):
     seed: int = Field(0, ge=0, description="Of weights, order and negatives.")
 
 
-class GenerationSettings(BaseModel):
+class GenerationSettings(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """Settings of the models of Eq. 2."""
-
-    model_config = _FROZEN
 
     dim: int = Field(128, ge=8, description="Dimension of a token's vector.")
     layers: int = Field(1, ge=1, description="Of the encoder, and of the decoder.")
@@ -89,10 +79,8 @@ def _validated(weights: tuple[float, float, float, float]) -> tuple[float, float
     return weights
 
 
-class ContextSettings(BaseModel):
+class ContextSettings(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """Settings of the contexts that a sentence is scored in."""
-
-    model_config = _FROZEN
 
     chunks: int = Field(20_000, ge=1, description="Chunks that are screened for a sentence.")
     size: int = Field(100, ge=1, description="Contexts of a set; 500 in the paper.")
@@ -109,10 +97,8 @@ class ContextSettings(BaseModel):
     )
 
 
-class OriginSettings(BaseModel):
+class OriginSettings(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """Settings of all steps."""
-
-    model_config = _FROZEN
 
     corpus: CorpusSettings = CorpusSettings()
     vocabulary: VocabularySettings = VocabularySettings()

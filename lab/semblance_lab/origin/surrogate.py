@@ -17,7 +17,7 @@ from torch import nn
 from transformers import AutoTokenizer, BertConfig, BertModel
 
 from semblance.models.embeddings import Doubles
-from semblance_lab.origin.corpus.vocabulary import Vocabulary
+from semblance_lab.origin.corpus.tokens import Vocabulary
 from semblance_lab.origin.errors import BadOrigin
 
 CARRIER = 2  # dimensions of a token's vector that restore its norm after weighting

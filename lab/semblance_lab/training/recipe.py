@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from semblance.models.files.tables import Row
 from semblance_lab.training.objective import Objective
@@ -50,13 +50,11 @@ CheckEvery: TypeAlias = Annotated[
 ]
 
 
-class LowRank(BaseModel):
+class LowRank(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """Low-rank adapters of frozen weights: W + alpha / rank B A; B (out, rank), A (rank, in).
 
     Source: hu-etal-2022-lora, section 4.1; wortsman-etal-2022-wiseft, section 3, for `share`.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     rank: int = Field(16, ge=1, description="Rank of every adapter.")
     alpha: int = Field(16, ge=1, description="Scale of the adapters: alpha / rank times B A is added.")
@@ -73,13 +71,11 @@ class LowRank(BaseModel):
     )
 
 
-class Keep(BaseModel):
+class Keep(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """A loss: one minus the cosine of token vectors of running text with those before training.
 
     It limits how much the vectors of other kinds of text lose.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     weight: float = Field(1.0, gt=0, description="Weight of the loss of kept vectors.")
     batch_size: int = Field(32, ge=1, description="Running texts per batch, drawn at random.")
@@ -88,10 +84,8 @@ class Keep(BaseModel):
     )
 
 
-class Align(BaseModel):
+class Align(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """A loss: words that are surely linked must find each other by their cosines."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     sets: tuple[str, ...] = Field(
         min_length=1, description="Sets of aligned words, named as in `semblance evaluate --sets`."
@@ -101,10 +95,8 @@ class Align(BaseModel):
     temperature: float = Field(0.05, gt=0, description="Divisor of the cosines before the softmax.")
 
 
-class Recipe(BaseModel, ABC):
+class Recipe(BaseModel, ABC, frozen=True, extra="forbid", allow_inf_nan=False):
     """Settings of a training run; each file of `recipes` holds one recipe."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     columns: ClassVar[tuple[str, ...]]
     """Default names of the text columns in a file, in the order of the objective; `fields` overrides them."""
@@ -211,7 +203,6 @@ class GradedRecipe(Recipe):
         """Target cosine of a grade: 0 at the lowest, 1 at the highest."""
         return (grade - self.lowest) / (self.highest - self.lowest)
 
-    def objective(self, dim: int) -> Objective:
+    def objective(self, dim: int) -> Objective:  # noqa: ARG002 - of Recipe
         """Mean squared error of the cosine."""
-        del dim
         return CosineRegression()

@@ -21,13 +21,11 @@ from transformers import PrinterCallback, TrainerState
 
 from semblance.models.errors import SemblanceError
 from semblance.models.files.resumable import resumable_folder
-from semblance_lab.training.dev_sets import MEAN, DevSets
 from semblance_lab.training.errors import BadRecipe, BadTrainingData, CheckpointNotSaved, TrainingDiverged
-from semblance_lab.training.losses.aligned_words import AlignedWords
+from semblance_lab.training.losses.drawn_texts import AlignedWords, KeptVectors
 from semblance_lab.training.losses.encoded_loss import EncodedLoss
-from semblance_lab.training.losses.kept_vectors import KeptVectors
 from semblance_lab.training.processes import join_processes
-from semblance_lab.training.run import Run, RunProgress, curves_from_log, draw_curves
+from semblance_lab.training.run import MEAN, DevSets, Run, RunProgress, curves_from_log, draw_curves
 from semblance_lab.training.sentence_model import build_model, merge_adapters, save_adapter, special_ids
 from semblance_lab.training.trainer import ProgressCallback, Trainer, last_checkpoint
 

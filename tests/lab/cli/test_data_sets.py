@@ -8,11 +8,10 @@ import pytest
 
 from semblance.models.errors import BadDataSet, UnknownName
 from semblance.models.judgments.user_tables import renamed_columns
-from semblance_lab.cli.evaluate.data_sets import excluded_texts, expand_sets
+from semblance_lab.cli.evaluate.data_sets import LAYOUTS, excluded_texts, expand_sets
 from semblance_lab.evaluation.datasets import panel_parts
-from semblance_lab.evaluation.panel import PANEL
-from semblance_lab.evaluation.parts import pair_hash
-from semblance_lab.evaluation.user_data import LAYOUTS
+from semblance_lab.evaluation.datasets.panel_parts import pair_hash
+from semblance_lab.evaluation.results import PANEL
 from tests.lab.evaluation.samples import write_collection
 from tests.support.text_files import write_table
 

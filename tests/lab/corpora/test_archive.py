@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from semblance.models.errors import BadDataSet
 from semblance_lab.corpora.archive import read_tweets, tweet_files
-from semblance_lab.corpora.cleaning import clean, long_enough, without_any_names, without_names
 from semblance_lab.corpora.tweets import (
     NO_FIELDS,
     NO_TEXT,
@@ -22,11 +21,14 @@ from semblance_lab.corpora.tweets import (
     NOT_ENGLISH,
     NOT_JSON,
     SHORT,
-    QuotedTweet,
     Tally,
     Tweet,
     TweetRejected,
+    clean,
+    long_enough,
     parse_tweet,
+    without_any_names,
+    without_names,
 )
 from tests.support.text_files import write, write_json, write_table
 
@@ -57,7 +59,7 @@ def test_long_tweets_use_the_full_text_without_mentions() -> None:
 def test_retweets_use_the_original_and_its_quoted_tweet() -> None:
     quote = sent(2, quoted_status=sent(3, f"{LONG}, which is quoted"), in_reply_to_status_id_str="9")
     tweet = one(sent(4, "RT @x: A tweet…", lang="ja", retweeted_status=quote, quoted_status=sent(5)))
-    assert tweet == Tweet("2", LONG.lower(), "9", QuotedTweet("3", f"{LONG.lower()}, which is quoted"))
+    assert tweet == Tweet("2", LONG.lower(), "9", Tweet("3", f"{LONG.lower()}, which is quoted"))
 
 
 @pytest.mark.parametrize(
@@ -134,7 +136,7 @@ def test_nested_compressed_files_are_read_in_path_order(tmp_path: Path) -> None:
 def test_rows_are_equal_from_json_and_tables(tmp_path: Path) -> None:
     row = {"id": "7", "text": f"@ann {LONG}", "lang": "en", "in_reply_to": "6", "quoted_id": "5"}
     row |= {"quoted_text": f"{LONG} x"}
-    wanted = [Tweet("7", LONG.lower(), "6", QuotedTweet("5", f"{LONG.lower()} x"))]
+    wanted = [Tweet("7", LONG.lower(), "6", Tweet("5", f"{LONG.lower()} x"))]
     assert read(write_table(tmp_path / "t.tsv", [list(row), list(row.values())]))[0] == wanted
     assert read(write_json(tmp_path / "t.jsonl", row | {"id": 7}))[0] == wanted
     bare = write_table(tmp_path / "bare.tsv", [("text", "id"), (LONG, 8), (LONG,), (LONG, "")])

@@ -18,8 +18,8 @@ from semblance_lab.corpora.links import link_tweets
 from semblance_lab.corpora.rankings import TWEET_BENCHMARKS, Sizes
 from semblance_lab.corpora.sets import TWEET_PAIRS, CorpusPlan, SetCounts, make_sets
 from semblance_lab.corpora.tables import Tables
-from semblance_lab.corpora.tweets import QuotedTweet, Tally, Tweet
-from semblance_lab.evaluation.datasets.ranking import read as read_ranking
+from semblance_lab.corpora.tweets import Tally, Tweet
+from semblance_lab.evaluation.datasets.queries import read_rankings
 from tests.support.random_tweets import write_archive
 
 PLAN = CorpusPlan(TWEET_BENCHMARKS, TWEET_PAIRS, Sizes(queries=20))
@@ -51,8 +51,8 @@ FIRST = Tweet("1", "the first tweet of a small world")
 REPLY = Tweet("2", "a reply to the first tweet of all", reply_to="1")
 AGAIN = Tweet("3", "a reply to the first tweet of all", reply_to="1")
 SECOND = Tweet("4", "another reply to the first tweet", reply_to="1")
-QUOTE = Tweet("7", "look what somebody said elsewhere", quoted=QuotedTweet("20", "it was said elsewhere, not here"))
-SHARED = QuotedTweet("21", "many have quoted this one tweet")
+QUOTE = Tweet("7", "look what somebody said elsewhere", quoted=Tweet("20", "it was said elsewhere, not here"))
+SHARED = Tweet("21", "many have quoted this one tweet")
 LEFT = Tweet("8", "the left one of two who quote it", quoted=SHARED)
 
 
@@ -92,7 +92,7 @@ def test_held_out_tweets_are_held_out_with_any_text(tmp_path: Path) -> None:
 
 def test_longest_copy_of_a_tweet_is_used(tmp_path: Path) -> None:
     long = replace(SECOND, text="another reply to the first tweet, with an end")
-    quoted = replace(QUOTE, quoted=QuotedTweet("20", "it was said elsewhere, not here, with an end"))
+    quoted = replace(QUOTE, quoted=Tweet("20", "it was said elsewhere, not here, with an end"))
     for name, order in (("out", [FIRST, SECOND, long, QUOTE, quoted]), ("other", [long, SECOND, FIRST, quoted, QUOTE])):
         draw_sets(order, tmp_path / name, UNRANKED)
         assert [row[1] for row in pairs(tmp_path / name, "replies")] == [long.text]
@@ -115,7 +115,7 @@ def test_repeated_texts_of_a_conversation_count_once(tmp_path: Path) -> None:
 
 
 def test_tweets_with_the_same_text_give_one_query(tmp_path: Path) -> None:
-    quoted = [QuotedTweet(str(n), "the same words, sent by two robots") for n in range(2)]
+    quoted = [Tweet(str(n), "the same words, sent by two robots") for n in range(2)]
     tweets = [Tweet(f"r{n}", f"quote number {n} of a robot's words", quoted=each) for n, each in enumerate(quoted)]
     counts = draw_sets([*tweets, QUOTE, LEFT], tmp_path / "out", SMALLEST)
     queries = [row["query"] for row in rankings(tmp_path / "out", "dq")]
@@ -126,7 +126,7 @@ def test_negatives_differ_from_all_texts_of_the_conversation(tmp_path: Path) -> 
     """All conversations share two of their three quotes; only one is distinct."""
     tweets = []
     for n in range(60):
-        quoted = QuotedTweet(f"q{n}", f"quoted tweet number {n} of these sixty")
+        quoted = Tweet(f"q{n}", f"quoted tweet number {n} of these sixty")
         texts = ("what everybody says of this one", "the other thing that all say", f"said only of number {n}")
         tweets += [Tweet(f"{n}-{i}", text, quoted=quoted) for i, text in enumerate(texts)]
     plan = replace(PLAN, benchmarks=TWEET_BENCHMARKS[:2], sizes=Sizes(queries=60, positives=1, negatives=3))
@@ -190,7 +190,7 @@ def test_rankings_have_five_positives_and_25_negatives(tweets: list[Tweet], out:
         assert all((parent[tweet] == conversation) == bool(grade) for tweet, _, grade in graded)
         assert len({text for _, text, _ in graded} | {row["query"]}) == 31
         assert row["query_id"] not in row["candidate_ids"]
-    read = read_ranking(out / "ranking" / f"{name}.jsonl")
+    read = read_rankings(out / "ranking" / f"{name}.jsonl")
     assert list(read.queries) == [row["query"] for row in rows]
     assert len({tuple(row["relevance"]) for row in rows}) > 1 or len(rows) == 1
 

@@ -13,10 +13,17 @@ from semblance.models.embeddings import Doubles
 from semblance.models.judgments.bootstrap import Resampling
 from semblance.models.judgments.pairs import GradedPairs
 from semblance_lab.evaluation.evaluation import STS_AVERAGE, STS_SETS, evaluate
-from semblance_lab.evaluation.panel import PANEL, PANEL_MEAN, panel_order
 from semblance_lab.evaluation.reporting.report import write_report
 from semblance_lab.evaluation.reporting.tables import tables
-from semblance_lab.evaluation.results import Difference, Evaluation, Figure, MeasureOutcome
+from semblance_lab.evaluation.results import (
+    PANEL,
+    PANEL_MEAN,
+    Difference,
+    Evaluation,
+    Figure,
+    MeasureOutcome,
+    panel_order,
+)
 from semblance_lab.evaluation.scorer import Scorer
 from tests.lab.evaluation.samples import fake_scorer
 

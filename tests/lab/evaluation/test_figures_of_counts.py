@@ -17,8 +17,7 @@ from sklearn.metrics import average_precision_score, precision_recall_curve, roc
 
 from semblance.models.embeddings import Doubles
 from semblance.models.text import Booleans
-from semblance_lab.evaluation.statistics.correlation import pearson, spearman
-from semblance_lab.evaluation.thresholds import pr_auc, roc_auc, threshold_curve
+from semblance_lab.evaluation.statistics import pearson, pr_auc, roc_auc, spearman, threshold_curve
 
 GRADES = st.one_of(st.sampled_from([0.0, 0.5, 1.0, 2.0]), st.floats(-1e6, 1e6, width=32))
 SCORES = st.sampled_from([-1.0, 0.1, 0.2, 0.5, 0.9, np.inf])

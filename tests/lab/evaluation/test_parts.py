@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 
 from semblance.models.errors import BadDataSet
 from semblance.models.judgments.pairs import GradedPairs, LabeledPairs
-from semblance_lab.evaluation.parts import connected_groups, hashes_of, pair_hash, pairs_of, part, sample, split_off
+from semblance_lab.evaluation.datasets.panel_parts import (
+    connected_groups,
+    hashes_of,
+    pair_hash,
+    pairs_of,
+    part,
+    sample,
+    split_off,
+)
 from semblance_lab.evaluation.tasks import ChunkAlignment, ChunkedPair, Rankings
 
 Pairs = list[tuple[str, str]]

@@ -10,8 +10,8 @@ import pytest
 from semblance.models.errors import BadDataSet, UnknownName
 from semblance.models.judgments.pairs import GradedPairs, LabeledPairs
 from semblance.models.judgments.user_tables import read_user_data
+from semblance_lab.cli.evaluate.data_sets import LAYOUTS
 from semblance_lab.evaluation.tasks import ChunkAlignment, Rankings, Retrieval, Task, Triplets
-from semblance_lab.evaluation.user_data import LAYOUTS
 from tests.lab.evaluation.samples import LINES, LINKS, ROW, write_collection
 from tests.support.text_files import write, write_json, write_table
 

@@ -13,7 +13,7 @@ from sentence_transformers import SentenceTransformer
 
 from semblance.models.embeddings import Doubles
 from semblance_lab.origin.corpus.static_vectors import SkipGram, learn_vectors, train_skip_gram, weight_vectors
-from semblance_lab.origin.corpus.vocabulary import Vocabulary
+from semblance_lab.origin.corpus.tokens import Vocabulary
 from semblance_lab.origin.errors import BadCorpus, BadOrigin
 from semblance_lab.origin.surrogate import BertShape, write_scratch, write_static
 from tests.lab.origin.small_harvest import small_corpus

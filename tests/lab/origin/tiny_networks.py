@@ -10,10 +10,8 @@ from rich.console import Console
 
 from semblance_lab.cli.origin.corpus import make_corpus
 from semblance_lab.origin.corpus.corpus import Corpus
-from semblance_lab.origin.corpus.token_table import TokenTable
-from semblance_lab.origin.corpus.vocabulary import Vocabulary
-from semblance_lab.origin.networks.coherence import Coherence
-from semblance_lab.origin.networks.coherence_ranking import write_vectors
+from semblance_lab.origin.corpus.tokens import TokenTable, Vocabulary
+from semblance_lab.origin.networks.coherence import Coherence, write_vectors
 from semblance_lab.origin.origin_folder import COHERENCE, CORPUS, TOKENS, VOCABULARY
 from semblance_lab.origin.origin_settings import (
     CoherenceSettings,

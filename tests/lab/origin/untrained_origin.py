@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from semblance_lab.origin.corpus.vocabulary import Vocabulary
-from semblance_lab.origin.networks.generation_inputs import SpecialIds
-from semblance_lab.origin.networks.generation_network import new_network, save_network
-from semblance_lab.origin.origin_folder import COHERENCE, GENERATION, VOCABULARY, write_step_about
+from semblance_lab.origin.corpus.tokens import Vocabulary
+from semblance_lab.origin.networks.generation_network import SpecialIds, new_network, save_network
+from semblance_lab.origin.origin_folder import COHERENCE, GENERATION, VOCABULARY, network_inputs, write_step_about
 from semblance_lab.origin.origin_settings import (
     CoherenceSettings,
     CorpusSettings,
@@ -15,7 +14,6 @@ from semblance_lab.origin.origin_settings import (
     OriginSettings,
     VocabularySettings,
 )
-from semblance_lab.origin.provenance import network_inputs
 from tests.lab.origin.tiny_networks import write_tiny_origin, write_untrained_coherence
 
 MAX_TOKENS = 20

@@ -21,8 +21,7 @@ from semblance_lab.training.recipe import Recipe
 from semblance_lab.training.recipes.sbert_nli import SbertNli
 from semblance_lab.training.recipes.sbert_regression import SbertRegression
 from semblance_lab.training.recipes.surrogate import Surrogate
-from semblance_lab.training.running_text import read_running_text
-from semblance_lab.training.training_rows import TrainingRows, read_rows
+from semblance_lab.training.training_data import TrainingRows, read_rows, read_running_text
 from tests.support.text_files import write, write_table
 
 

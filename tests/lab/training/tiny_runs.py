@@ -17,8 +17,7 @@ from semblance.service.model_loading.registry import read_source
 from semblance_lab.evaluation.tasks import Task, WordAlignedPair
 from semblance_lab.training.recipe import Recipe
 from semblance_lab.training.run import Run, RunProgress
-from semblance_lab.training.running_text import RunningText
-from semblance_lab.training.training_rows import TrainingRows
+from semblance_lab.training.training_data import RunningText, TrainingRows
 
 NOUNS = ("dog", "cat", "river", "engine", "teacher", "violin", "bridge", "apple", "storm", "ship")
 VERBS = ("runs", "sleeps", "breaks", "shines", "waits", "sings", "moves", "falls")

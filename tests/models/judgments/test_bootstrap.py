@@ -17,7 +17,7 @@ from scipy.stats import bootstrap, pearsonr
 from semblance.models.embeddings import Doubles
 from semblance.models.judgments.bootstrap import Interval, Resampling, _alphas, bca, bca_mean, difference
 from semblance.models.judgments.counts import Statistic
-from semblance_lab.evaluation.statistics.correlation import pearson
+from semblance_lab.evaluation.statistics import pearson
 from tests.support.project import GOLDEN_FILES
 
 GOLDEN = json.loads((GOLDEN_FILES / "dynamax_bootstrap.json").read_text())

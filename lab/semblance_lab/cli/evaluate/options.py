@@ -17,12 +17,11 @@ from semblance.models.protocols import Encoder, Track
 from semblance.service.cli.toolbox.outputs import raise_on_sigterm
 from semblance.service.model_loading.device import load_model
 from semblance.service.settings import Settings, read_settings
-from semblance_lab.cli.evaluate.data_sets import expand_sets, read_task
+from semblance_lab.cli.evaluate.data_sets import LAYOUTS, expand_sets, read_task
 from semblance_lab.cli.evaluate.remote_scorer import RemoteScorer, split_mode
 from semblance_lab.evaluation.metrics.deletion import deletion_task
 from semblance_lab.evaluation.scorer import LocalScorer, Scorer
 from semblance_lab.evaluation.tasks import Retrieval, Task
-from semblance_lab.evaluation.user_data import LAYOUTS
 
 
 @dataclass(frozen=True, slots=True)

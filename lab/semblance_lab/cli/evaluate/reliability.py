@@ -17,7 +17,7 @@ from semblance.service.settings import read_settings
 from semblance_lab.cli.evaluate.options import EvaluationOptions
 from semblance_lab.evaluation.reporting.tables import curve, reliability_json, reliability_table, threshold_table
 from semblance_lab.evaluation.scorer import Scorer
-from semblance_lab.evaluation.thresholds import ThresholdCurve, threshold_curve
+from semblance_lab.evaluation.statistics import ThresholdCurve, threshold_curve
 
 Thresholds: TypeAlias = Mapping[str, Mapping[str, ThresholdCurve]]
 """Measure -> set -> precision and recall by threshold."""
@@ -54,7 +54,7 @@ def print_reliability(options: EvaluationOptions) -> None:
     if options.json:
         save_json(_json(thresholds, maps), options.json)
     if options.report:
-        from semblance_lab.evaluation.reporting.reliability_diagram import write_diagrams  # noqa: PLC0415 - imports matplotlib, which few runs need
+        from semblance_lab.evaluation.reporting.report import write_diagrams  # noqa: PLC0415 - imports matplotlib, which few runs need
 
         console.print(f"report: {write_diagrams(about['model'], maps, options.report)}", markup=False)
 

@@ -22,6 +22,7 @@ from semblance_lab.cli.origin.options import read_settings_file
 from semblance_lab.evaluation.contamination import held_out_forms
 from semblance_lab.origin.origin_folder import (
     CORPUS,
+    CORPUS_PARTS,
     SCREENING,
     TOKENS,
     VOCABULARY,
@@ -90,8 +91,6 @@ def make_corpus(
         SemblanceError: the text is invalid, or the folder was built from other inputs.
         OSError: reading or writing failed.
     """
-    from semblance_lab.origin.corpus.corpus import CORPUS_PARTS  # noqa: PLC0415 - imports pyarrow, which --help does not need
-
     steps = CorpusSteps(out, settings, console)
     out.mkdir(parents=True, exist_ok=True)
     steps.corpus(texts, *exclude)
@@ -99,7 +98,7 @@ def make_corpus(
     steps.tokens()
     steps.screening()
     add_about(out, "settings", settings.model_dump(mode="json"))
-    _print_summary(read_about(out), CORPUS_PARTS)
+    _print_summary(read_about(out))
     print_line(console, f"{out}: ready for `semblance origin train`")
 
 
@@ -139,7 +138,7 @@ class CorpusSteps:
     def vocabulary(self) -> None:
         """Learn the vocabulary from the training part, or copy that of the encoder to start from."""
         from semblance_lab.origin.corpus.corpus import Corpus  # noqa: PLC0415 - imports pyarrow, which --help does not need
-        from semblance_lab.origin.corpus.vocabulary import Vocabulary  # noqa: PLC0415 - imports torch, which takes seconds
+        from semblance_lab.origin.corpus.tokens import Vocabulary  # noqa: PLC0415 - imports torch, which takes seconds
 
         corpus, size = Corpus.open(self.out / CORPUS), self.settings.vocabulary.size
         model = self.settings.generation.model
@@ -157,9 +156,8 @@ class CorpusSteps:
 
     def tokens(self) -> None:
         """Tokenize every sentence."""
-        from semblance_lab.origin.corpus.corpus import CORPUS_PARTS, Corpus  # noqa: PLC0415 - imports pyarrow, which --help does not need
-        from semblance_lab.origin.corpus.token_table import TokenTable, write_token_table  # noqa: PLC0415 - imports torch, which takes seconds
-        from semblance_lab.origin.corpus.vocabulary import Vocabulary  # noqa: PLC0415 - likewise
+        from semblance_lab.origin.corpus.corpus import Corpus  # noqa: PLC0415 - imports pyarrow, which --help does not need
+        from semblance_lab.origin.corpus.tokens import TokenTable, Vocabulary, write_token_table  # noqa: PLC0415 - imports torch, which takes seconds
 
         corpora = [Corpus.open(self.out / CORPUS, part) for part in CORPUS_PARTS]
         max_tokens = self.settings.vocabulary.max_tokens
@@ -201,9 +199,9 @@ class CorpusSteps:
         add_about(self.out, name, read_step_about(folder))
 
 
-def _print_summary(about: Mapping[str, Any], corpus_parts: Sequence[str]) -> None:
+def _print_summary(about: Mapping[str, Any]) -> None:
     """Print one row a count."""
-    titles = {part: part.replace("_", " ") for part in corpus_parts}
+    titles = {part: part.replace("_", " ") for part in CORPUS_PARTS}
     parts = about[CORPUS]["parts"]
     sections = [
         about[CORPUS]["read"],

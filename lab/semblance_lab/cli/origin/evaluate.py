@@ -24,8 +24,7 @@ from semblance_lab.cli.origin.options import Config, Device, Folder, Form, Origi
 from semblance_lab.evaluation.evaluation import evaluate as evaluate_tasks
 from semblance_lab.evaluation.reporting.tables import tables
 from semblance_lab.origin.errors import BadOrigin
-from semblance_lab.origin.scoring.ablations import ablations_below, find_variant
-from semblance_lab.origin.scoring.scoring import FORMS
+from semblance_lab.origin.scoring.scoring import FORMS, ablations_below, find_variant
 
 if TYPE_CHECKING:
     from semblance_lab.origin.scoring.origin import Origin

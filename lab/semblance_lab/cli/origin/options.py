@@ -96,19 +96,16 @@ class SentenceCounts:
         """Print the counts that are not zero."""
         mean = self.contexts / max(1, self.sentences)
         print_line(console, f"{self.sentences:,} sentences, {mean:,.1f} contexts each on average")
-        if self.fallback:
-            print_line(
-                console,
-                f"{self.fallback:,} of them share no bigram with the corpus and use contexts of the nearest sentences",
-            )
-        if self.topped_up:
-            print_line(
-                console,
-                f"{self.topped_up:,} of them share bigrams with too few chunks and use more contexts, of the nearest "
-                "sentences",
-            )
-        if self.truncated:
-            print_line(console, f"{self.truncated:,} of them were truncated to the input length of the models")
+        for count, what in (
+            (self.fallback, "share no bigram with the corpus and use contexts of the nearest sentences"),
+            (
+                self.topped_up,
+                "share bigrams with too few chunks and use more contexts, of the nearest sentences",
+            ),
+            (self.truncated, "were truncated to the input length of the models"),
+        ):
+            if count:
+                print_line(console, f"{count:,} of them {what}")
 
 
 def read_settings_file(path: Path | None) -> OriginSettings:

@@ -41,8 +41,7 @@ def start(  # noqa: PLR0913 - one parameter an option
       semblance evaluate --model runs/static --sets stsb_dev
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     from semblance_lab.origin.corpus.static_vectors import SkipGram, learn_vectors  # noqa: PLC0415 - imports gensim
-    from semblance_lab.origin.corpus.token_table import TokenTable  # noqa: PLC0415 - imports torch, which takes seconds
-    from semblance_lab.origin.corpus.vocabulary import Vocabulary  # noqa: PLC0415 - likewise
+    from semblance_lab.origin.corpus.tokens import TokenTable, Vocabulary  # noqa: PLC0415 - imports torch, which takes seconds
     from semblance_lab.origin.surrogate import BertShape, write_scratch, write_static  # noqa: PLC0415 - likewise
 
     if dim % heads:

@@ -51,7 +51,7 @@ def train_folder(folder: Path, config: Path | None, device: str | None, console:
     Raises:
         SemblanceError: the folder, the settings, the device or the encoder to start from is invalid.
     """
-    from semblance_lab.origin.networks.coherence_training import better_than_chance  # noqa: PLC0415 - imports torch, which takes seconds
+    from semblance_lab.origin.networks.network_training import better_than_chance  # noqa: PLC0415 - imports torch, which takes seconds
     from semblance_lab.origin.networks.training import Training, train_networks  # noqa: PLC0415 - likewise
 
     settings = settings_of(folder, config)

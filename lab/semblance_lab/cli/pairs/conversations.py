@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
@@ -71,7 +71,7 @@ def tweets(  # noqa: PLR0913 - one parameter an option
             files,
             lambda tables, tally, advance: {"tweets": link_tweets(tables, read_tweets(files, tally, advance))},
             plan,
-            TableResources(memory_mb, threads),
+            (memory_mb, threads),
             out,
         )
     except (SemblanceError, OSError) as error:
@@ -116,26 +116,18 @@ def threads(  # noqa: PLR0913 - one parameter an option
             [file],
             lambda tables, tally, advance: {"threads": link_threads(tables, file, tally, advance)},
             plan,
-            TableResources(memory_mb, threads),
+            (memory_mb, threads),
             out,
         )
     except (SemblanceError, OSError) as error:
         raise SystemExit(str(error)) from error
 
 
-@dataclass(frozen=True, slots=True)
-class TableResources:
-    """Limits of the tables: memory in MB, and threads, None for all cores."""
-
-    memory_mb: int
-    threads: int | None
-
-
 def make_pair_sets(
     files: Sequence[Path],
     link: Callable[[Tables, Tally, Advance], dict[str, int]],
     plan: CorpusPlan,
-    resources: TableResources,
+    resources: tuple[int, int | None],
     out: Path,
 ) -> None:
     """Link the texts of the files, sample and write the sets, and print a summary.
@@ -144,7 +136,7 @@ def make_pair_sets(
         files: input files; the progress bar counts their bytes.
         link: fills the table `links` and returns counts of what it read.
         plan: the sets.
-        resources: of the tables.
+        resources: memory of the tables in MB, and their threads, None for all cores.
         out: folder to create.
 
     Raises:
@@ -157,7 +149,7 @@ def make_pair_sets(
     tally, console = Tally(), Console(stderr=True)
     with (
         atomic_folder(out) as (result, scratch),
-        closing(Tables(scratch, resources.memory_mb, resources.threads)) as tables,
+        closing(Tables(scratch, *resources)) as tables,
     ):
         with progress_bars(console, of_bytes=True) as bar:
             reading = bar.add_task("reading", total=sum(file.stat().st_size for file in files))

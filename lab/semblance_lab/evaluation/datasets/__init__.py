@@ -1,10 +1,10 @@
-"""Benchmarks, one per file, which lists the sets it reads in `SETS`."""
+"""Benchmarks: each module lists the sets that it reads in `SETS`."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -32,10 +32,24 @@ class DataSet:
     read: Callable[[Path], Task]
 
 
+def benchmark(read: Callable[[Path], Task], source: str, *rows: tuple[str, ...]) -> tuple[DataSet, ...]:
+    """The sets of one benchmark, from rows of name, description and one or more files."""
+    return tuple(DataSet(name, what, source, tuple(files), read) for name, what, *files in rows)
+
+
+def splits(
+    read: Callable[[Path], Task], source: str, what: str, files: Sequence[str], **names: str
+) -> tuple[DataSet, ...]:
+    """The sets of a benchmark that differ by one word, in place of {}, in description and files."""
+    rows = ((name, what.format(word), *(file.format(word) for file in files)) for name, word in names.items())
+    return benchmark(read, source, *rows)
+
+
 @cache
 def data_sets() -> Mapping[str, DataSet]:
     """All sets by name, in the order of the modules."""
-    return {each.name: each for each in _all()}
+    modules = [importlib.import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)]
+    return {data_set.name: data_set for module in modules for data_set in module.SETS}
 
 
 def data_set(name: str) -> DataSet:
@@ -47,8 +61,3 @@ def data_set(name: str) -> DataSet:
     if name not in data_sets():
         raise UnknownName("data sets", name, tuple(data_sets()))
     return data_sets()[name]
-
-
-def _all() -> Iterator[DataSet]:
-    for module in pkgutil.iter_modules(__path__):
-        yield from importlib.import_module(f"{__name__}.{module.name}").SETS

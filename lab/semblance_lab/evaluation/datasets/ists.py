@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
@@ -12,7 +12,7 @@ from pathlib import Path
 from semblance.models.errors import BadDataSet
 from semblance.models.files.lines import numbered_lines
 from semblance.models.files.tables import finite_number, row_error
-from semblance_lab.evaluation.datasets import DataSet
+from semblance_lab.evaluation.datasets import benchmark
 from semblance_lab.evaluation.tasks import ChunkAlignment, ChunkedPair, ChunkLink
 
 Chunks = tuple[tuple[int, ...], ...]
@@ -154,27 +154,27 @@ def _bracketed(line: str | None, words: tuple[str, ...]) -> Chunks | None:
     return tuple(tuple(range(start + 1, end + 1)) for start, end in pairwise(ends))
 
 
-def _set(name: str, what: str, file: str, read: Callable[[Path], ChunkAlignment] = read) -> DataSet:
-    return DataSet(
-        name=name,
-        what=f"iSTS {what}: chunks to align",
-        source="interpretable STS of SemEval-2015 and 2016 [agirre-etal-2015-sts, agirre-etal-2016-ists]",
-        files=tuple(f"{folder}{file}" for folder in ("ists/", "")),
-        read=read,
+SETS = tuple(
+    data_set
+    for name, what, file, read_file in (
+        ("images", "2016 test, image captions", "2016_test/STSint.testinput.images.wa", read),
+        ("headlines", "2016 test, news headlines", "2016_test/STSint.testinput.headlines.wa", read),
+        ("answers", "2016 test, answers of students", "2016_test/STSint.testinput.answers-students.wa", read),
+        ("images_train", "2016 train, image captions", "2016_train/STSint.input.images.wa", read),
+        ("headlines_train", "2016 train, news headlines", "2016_train/STSint.input.headlines.wa", read),
+        ("answers_train", "2016 train, answers of students", "2016_train/STSint.input.answers-students.wa", read),
+        ("train", "2016 train, all three", "2016_train", read_folder),
+        ("images_2015", "2015 test, image captions", "2015_test/STSint.gs.images.wa", read),
+        (
+            "headlines_2015",
+            "2015 test, news headlines",
+            "2015_test/STSint.gs.headlines.wa",
+            partial(read, errors="replace"),
+        ),
     )
-
-
-_READ_2015 = partial(read, errors="replace")
-
-
-SETS = (
-    _set("ists_images", "2016 test, image captions", "2016_test/STSint.testinput.images.wa"),
-    _set("ists_headlines", "2016 test, news headlines", "2016_test/STSint.testinput.headlines.wa"),
-    _set("ists_answers", "2016 test, answers of students", "2016_test/STSint.testinput.answers-students.wa"),
-    _set("ists_images_train", "2016 train, image captions", "2016_train/STSint.input.images.wa"),
-    _set("ists_headlines_train", "2016 train, news headlines", "2016_train/STSint.input.headlines.wa"),
-    _set("ists_answers_train", "2016 train, answers of students", "2016_train/STSint.input.answers-students.wa"),
-    _set("ists_train", "2016 train, all three", "2016_train", read_folder),
-    _set("ists_images_2015", "2015 test, image captions", "2015_test/STSint.gs.images.wa"),
-    _set("ists_headlines_2015", "2015 test, news headlines", "2015_test/STSint.gs.headlines.wa", _READ_2015),
+    for data_set in benchmark(
+        read_file,
+        "interpretable STS of SemEval-2015 and 2016 [agirre-etal-2015-sts, agirre-etal-2016-ists]",
+        (f"ists_{name}", f"iSTS {what}: chunks to align", f"ists/{file}", file),
+    )
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from semblance.models.errors import BadDataSet
-from semblance_lab.evaluation.datasets import DataSet
+from semblance_lab.evaluation.datasets import benchmark, splits
 from semblance_lab.evaluation.tasks import WordAlignedPair, WordAlignment
 
 _FIELDS = ("id", "source", "target", "sureAlign", "possibleAlign")
@@ -85,15 +85,23 @@ def _links(file: Path, pair_id: str, links: str, sizes: tuple[int, int]) -> Iter
         yield i, j
 
 
-def _set(name: str, what: str, source: str, file: str) -> DataSet:
-    return DataSet(name, f"{what}: words to align", source, (f"word_alignment/{file}", file), read)
-
-
-_EDINBURGH = "Edinburgh++, in the JSON of the Jacana aligner [cohn-etal-2008-paraphrase, thadani-etal-2012-alignment]"
-_RTE = "alignments of RTE-2 by Microsoft Research, in the JSON of the Jacana aligner [brockett-2007-rte]"
-
 SETS = (
-    _set("edinburgh", "Edinburgh++ test, paraphrases", _EDINBURGH, "edinburgh/gold.test.sure.json"),
-    _set("edinburgh_train", "Edinburgh++ train, paraphrases", _EDINBURGH, "edinburgh/gold.train.sure.json"),
-    _set("msr_rte", "RTE-2 dev, texts and hypotheses", _RTE, "msr_rte/RTE2_dev_M.align.json"),
+    *splits(
+        read,
+        "Edinburgh++, in the JSON of the Jacana aligner [cohn-etal-2008-paraphrase, thadani-etal-2012-alignment]",
+        "Edinburgh++ {}, paraphrases: words to align",
+        ["word_alignment/edinburgh/gold.{}.sure.json", "edinburgh/gold.{}.sure.json"],
+        edinburgh="test",
+        edinburgh_train="train",
+    ),
+    *benchmark(
+        read,
+        "alignments of RTE-2 by Microsoft Research, in the JSON of the Jacana aligner [brockett-2007-rte]",
+        (
+            "msr_rte",
+            "RTE-2 dev, texts and hypotheses: words to align",
+            "word_alignment/msr_rte/RTE2_dev_M.align.json",
+            "msr_rte/RTE2_dev_M.align.json",
+        ),
+    ),
 )

@@ -8,8 +8,13 @@ from typing import Any
 from semblance.models.judgments.pairs import GradedPairs, LabeledPairs
 from semblance_lab.evaluation.metrics.chunk_alignment import chunk_alignment_metrics
 from semblance_lab.evaluation.metrics.deletion import deletion_metrics
-from semblance_lab.evaluation.metrics.pairs import graded_pair_metrics, labeled_pair_metrics, triplet_metrics
-from semblance_lab.evaluation.metrics.rankings import ranking_metrics, retrieval_metrics
+from semblance_lab.evaluation.metrics.scores import (
+    graded_pair_metrics,
+    labeled_pair_metrics,
+    ranking_metrics,
+    retrieval_metrics,
+    triplet_metrics,
+)
 from semblance_lab.evaluation.metrics.word_alignment import word_alignment_metrics
 from semblance_lab.evaluation.results import TaskMetrics
 from semblance_lab.evaluation.scorer import Scorer

@@ -10,12 +10,16 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from semblance.models.embeddings import Doubles
-from semblance.models.judgments.counts import Metric, by_row_blocks, ratio
-from semblance_lab.evaluation.metrics.token_contributions import (
+from semblance.models.judgments.counts import Metric
+from semblance_lab.evaluation.metrics.links import (
+    LinkCounts,
     Span,
     contribution_matrix,
+    f1,
     mutual_best,
     pooled_contributions,
+    precision,
+    recall,
     spans_of,
     word_overlaps,
 )
@@ -47,12 +51,12 @@ def chunk_alignment_metrics(task: ChunkAlignment, scorer: Scorer, measures: Sequ
             positive[name] |= any(link.contribution > 0 for link in each.links)
             system[name].append(chunk_links(contribution_matrix(each), spans_of(each.left), spans_of(each.right), pair))
     sums = {name: alignment_sums(gold, links, task.pairs) for name, links in system.items() if positive[name]}
-    return {name: _task_metrics(each, len(task.pairs)) for name, each in sums.items()}
+    return {name: _task_metrics(each["alignment"], len(task.pairs)) for name, each in sums.items()}
 
 
-def _task_metrics(sums: AlignmentSums, n: int) -> TaskMetrics:
+def _task_metrics(links: LinkCounts, n: int) -> TaskMetrics:
     figures = {"alignment_f1": f1, "alignment_precision": precision, "alignment_recall": recall}
-    return TaskMetrics("chunk alignment", n, tuple(Metric.of(name, n, of, sums) for name, of in figures.items()))
+    return TaskMetrics("chunk alignment", n, tuple(Metric.of(name, n, of, links) for name, of in figures.items()))
 
 
 def chunk_links(
@@ -91,23 +95,6 @@ def _members(spans: Sequence[Span], words: Sequence[str], chunks: Sequence[Seque
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AlignmentSums:
-    """The terms of n sentence pairs in precision and recall, for the four types of agreement.
-
-    Attributes:
-        system_total: (n,) the weights of all word links of the system.
-        gold_total: (n,) the same for the gold alignment.
-        system_agreed: (n, 4) the weights of the system's links that are gold links too, times their agreement.
-        gold_agreed: (n, 4) the same with the weights of the gold alignment.
-    """
-
-    system_total: Doubles
-    gold_total: Doubles
-    system_agreed: Doubles
-    gold_agreed: Doubles
-
-
 @dataclass(frozen=True, slots=True)
 class _WordLink:
     weight: float
@@ -117,7 +104,7 @@ class _WordLink:
 
 def alignment_sums(
     gold: Sequence[Sequence[ChunkLink]], system: Sequence[Sequence[ChunkLink]], pairs: Sequence[ChunkedPair]
-) -> AlignmentSums:
+) -> dict[Agreement, LinkCounts]:
     """Compare two alignments of n sentence pairs like the official scorer of interpretable STS.
 
     Each chunk link becomes links between all its words left and right, each with the labels and score of the chunk
@@ -133,38 +120,21 @@ def alignment_sums(
     Unlike the description of the task, and like the scorer released with the data of 2016, a wrong type is never
     tolerated.
 
+    >>> pair = ChunkedPair("1", ("a", "dog"), ("dogs",), ((1, 2),), ((1,),), ())
+    >>> gold = [ChunkLink((1, 2), (1,), frozenset({"EQUI"}), 5.0)]
+    >>> found = [ChunkLink((2,), (1,), frozenset({"EQUI"}), 5.0)]
+    >>> f1(alignment_sums([gold], [found], [pair])["alignment"]).round(6)
+    array([0.666667])
+
     Source: agirre-etal-2016-ists, section 4.
     """
     rows = [_pair_sums(*each) for each in zip(gold, system, pairs, strict=True)]
     columns: Doubles = np.array(rows, np.float64).reshape(len(rows), 10)
-    return AlignmentSums(columns[:, 0], columns[:, 1], columns[:, 2:6], columns[:, 6:])
-
-
-def precision(sums: AlignmentSums, counts: Doubles | None = None, agreement: Agreement = "alignment") -> Doubles:
-    """(b,) the share of the system's links that are in the gold alignment, by sample.
-
-    Computed over all pairs of a sample; 0 without links of the system. `counts` (b, n) is the number of times each pair
-    is in each sample; None: once.
-    """
-    return _share(sums.system_agreed, sums.system_total, counts, agreement)
-
-
-def recall(sums: AlignmentSums, counts: Doubles | None = None, agreement: Agreement = "alignment") -> Doubles:
-    """(b,) the share of the gold links that the system found; arguments as in `precision`."""
-    return _share(sums.gold_agreed, sums.gold_total, counts, agreement)
-
-
-def f1(sums: AlignmentSums, counts: Doubles | None = None, agreement: Agreement = "alignment") -> Doubles:
-    """(b,) the harmonic mean of precision and recall of each sample; 0 where both are 0.
-
-    >>> pair = ChunkedPair("1", ("a", "dog"), ("dogs",), ((1, 2),), ((1,),), ())
-    >>> gold = [ChunkLink((1, 2), (1,), frozenset({"EQUI"}), 5.0)]
-    >>> found = [ChunkLink((2,), (1,), frozenset({"EQUI"}), 5.0)]
-    >>> f1(alignment_sums([gold], [found], [pair])).round(6)
-    array([0.666667])
-    """
-    p, r = precision(sums, counts, agreement), recall(sums, counts, agreement)
-    return ratio(2 * p * r, p + r)
+    found, gold_total = columns[:, 0], columns[:, 1]
+    return {
+        agreement: LinkCounts(found, gold_total, columns[:, 2 + i], columns[:, 6 + i])
+        for i, agreement in enumerate(AGREEMENTS)
+    }
 
 
 def strong_links(links: Sequence[ChunkLink]) -> tuple[ChunkLink, ...]:
@@ -208,8 +178,3 @@ def _agreement(one: _WordLink, other: _WordLink) -> Doubles:
     labels = len(one.labels & other.labels) / max(len(one.labels | other.labels), 1)
     score = 1 - abs(one.score - other.score) / _HIGHEST
     return np.array([1.0, labels, score, labels * score])
-
-
-def _share(agreed: Doubles, total: Doubles, counts: Doubles | None, agreement: Agreement) -> Doubles:
-    column = agreed[:, AGREEMENTS.index(agreement)]
-    return by_row_blocks(lambda rows: ratio(rows @ column, rows @ total), counts, len(total))

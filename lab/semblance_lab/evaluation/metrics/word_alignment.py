@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from semblance.models.embeddings import Doubles
 from semblance.models.explanation import LinkList
-from semblance.models.judgments.counts import Metric, by_row_blocks, ratio
-from semblance_lab.evaluation.metrics.token_contributions import (
+from semblance.models.judgments.counts import Metric
+from semblance_lab.evaluation.metrics.links import (
+    LinkCounts,
     contribution_matrix,
+    f1,
+    macro_f1,
+    macro_precision,
+    macro_recall,
     mutual_best,
     pooled_contributions,
+    precision,
+    recall,
     spans_of,
     word_overlaps,
 )
@@ -68,64 +74,6 @@ def word_links(explanation: LinkList, left: Sequence[str], right: Sequence[str])
     )
     pooled = pooled_contributions(contribution_matrix(explanation), rows, columns)
     return frozenset((i, j) for i, j in np.argwhere(mutual_best(pooled) & (pooled > 0)).tolist())
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LinkCounts:
-    """Numbers of links, or of unaligned words, in n sentence pairs.
-
-    Attributes:
-        agreed: (n,) how many both alignments have.
-        found: (n,) how many the measure has.
-        gold: (n,) how many the annotators have.
-    """
-
-    agreed: Doubles
-    found: Doubles
-    gold: Doubles
-
-    @classmethod
-    def of(cls, found: Sequence[WordLinks], gold: Sequence[WordLinks]) -> LinkCounts:
-        """Count links by sentence pair."""
-        agreed = [len(one & other) for one, other in zip(found, gold, strict=True)]
-        return cls(*(np.array(each, np.float64) for each in (agreed, [*map(len, found)], [*map(len, gold)])))
-
-
-def precision(links: LinkCounts, counts: Doubles | None = None) -> Doubles:
-    """(b,) the share of the measure's links that are correct, by sample; 0 without links.
-
-    `counts` (b, n) is the number of times each sentence pair is in each sample; None: once.
-    """
-    return by_row_blocks(lambda rows: ratio(rows @ links.agreed, rows @ links.found), counts, len(links.gold))
-
-
-def recall(links: LinkCounts, counts: Doubles | None = None) -> Doubles:
-    """(b,) the share of the annotators' links that were found; arguments as in `precision`."""
-    return by_row_blocks(lambda rows: ratio(rows @ links.agreed, rows @ links.gold), counts, len(links.gold))
-
-
-def f1(links: LinkCounts, counts: Doubles | None = None) -> Doubles:
-    """(b,) the harmonic mean of precision and recall; arguments as in `precision`.
-
-    >>> f1(LinkCounts.of([frozenset({(0, 0), (1, 2)})], [frozenset({(0, 0)})])).round(6)
-    array([0.666667])
-    """
-    return _harmonic_mean(precision(links, counts), recall(links, counts))
-
-
-def macro_precision(links: LinkCounts, counts: Doubles | None = None) -> Doubles:
-    """(b,) the mean over sentence pairs of their precision; arguments as in `precision`."""
-    return _mean(ratio(links.agreed, links.found), counts)
-
-
-def macro_recall(links: LinkCounts, counts: Doubles | None = None) -> Doubles:
-    """(b,) the mean over sentence pairs of their recall; arguments as in `precision`."""
-    return _mean(ratio(links.agreed, links.gold), counts)
-
-
-def macro_f1(links: LinkCounts, counts: Doubles | None = None) -> Doubles:
-    """(b,) the harmonic mean of both macro figures; arguments as in `precision`."""
-    return _harmonic_mean(macro_precision(links, counts), macro_recall(links, counts))
 
 
 def null_links(links: WordLinks, left: int, right: int) -> WordLinks:
@@ -192,11 +140,3 @@ def _nulls(pairs: Sequence[WordAlignedPair], links: Sequence[WordLinks]) -> list
 
 def _with_nulls(pairs: Sequence[WordAlignedPair], links: Sequence[WordLinks]) -> list[WordLinks]:
     return [each | nulls for each, nulls in zip(links, _nulls(pairs, links), strict=True)]
-
-
-def _harmonic_mean(p: Doubles, r: Doubles) -> Doubles:
-    return ratio(2 * p * r, p + r)
-
-
-def _mean(values: Doubles, counts: Doubles | None) -> Doubles:
-    return by_row_blocks(lambda rows: ratio(rows @ values, rows.sum(axis=1)), counts, len(values))

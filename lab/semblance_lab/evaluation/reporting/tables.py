@@ -8,9 +8,8 @@ import numpy as np
 
 from semblance.models.judgments.reliability import MapReliability, error_cell
 from semblance.service.cli.toolbox.console import TextTable
-from semblance_lab.evaluation.panel import PANEL_MEAN
-from semblance_lab.evaluation.results import Difference, Evaluation, Figure, MeasureOutcome
-from semblance_lab.evaluation.thresholds import ThresholdCurve
+from semblance_lab.evaluation.results import PANEL_MEAN, Difference, Evaluation, Figure, MeasureOutcome
+from semblance_lab.evaluation.statistics import ThresholdCurve
 from semblance_lab.evaluation.typical_scores import TypicalScores
 
 MARK = "*"  # marks a significant difference to the baseline

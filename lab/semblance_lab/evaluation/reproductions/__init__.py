@@ -106,6 +106,12 @@ class Statement:
         return Claim(self.where, self.says, self.protocol, ours, tolerance, verdict)
 
 
+def undecidable(*rows: tuple[str, str, str]) -> Iterator[Claim]:
+    """Claims about models or data that are not available: rows of place, claim and need."""
+    for where, says, needs in rows:
+        yield Statement(where, says, "-").is_undecidable(f"needs {needs}")
+
+
 def papers() -> tuple[str, ...]:
     """The names of the papers."""
     return catalogue.names(__name__)

@@ -18,8 +18,8 @@ from semblance.models.embeddings import Doubles, Floats, TokenEmbeddings, unit_r
 from semblance.models.judgments.bootstrap import Interval, Resampling, bca, bca_mean, difference
 from semblance.models.judgments.pairs import GradedPairs
 from semblance.models.projections.common_component_removal import CommonComponentRemoval
-from semblance_lab.evaluation.metrics.pairs import correlations
-from semblance_lab.evaluation.reproductions import Claim, ReproductionContext, Statement
+from semblance_lab.evaluation.metrics.scores import correlations
+from semblance_lab.evaluation.reproductions import Claim, ReproductionContext, Statement, undecidable
 
 PAPER = "zhelezniak-etal-2019-dynamax"
 YEARS = ("sts12", "sts13", "sts14", "sts15", "sts16")
@@ -135,8 +135,8 @@ def claims(context: ReproductionContext) -> Iterator[Claim]:
             yield replace(claim, ours=f"{claim.ours}; by year {results.by_year(each.better, each.worse)}")
     for name, (_, dynamax) in PRINTED.items():
         printed = " ".join(map(str, dynamax))
-        statement = Statement(f"Main table, {name}", f"DynaMax-Jaccard reaches {printed} on STS12 to STS16", "-")
-        yield statement.is_undecidable(f"needs the paper's {name} vectors, of 300 dimensions")
+        says, needs = f"DynaMax-Jaccard reaches {printed} on STS12 to STS16", "vectors, of 300 dimensions"
+        yield from undecidable((f"Main table, {name}", says, f"the paper's {name} {needs}"))
 
 
 def averaged_jaccard(a: TokenEmbeddings, b: TokenEmbeddings) -> float:

@@ -1,23 +1,63 @@
-"""Sentences of a corpus in the order of their documents, memory-mapped from disk."""
+"""Sentences of a corpus in the order of their documents, and arrays, memory-mapped."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
+from numpy.lib import format as npy
+from numpy.typing import DTypeLike, NDArray
 
 from semblance.models.files.digests import file_sha256
 from semblance_lab.origin.errors import BadOrigin
+from semblance_lab.origin.origin_folder import CorpusPart
 
-CorpusPart: TypeAlias = Literal["train", "held_out"]
 
-CORPUS_PARTS: tuple[CorpusPart, ...] = ("train", "held_out")
+@contextmanager
+def growing_array(file: Path, dtype: DTypeLike) -> Iterator[Callable[[NDArray[Any]], None]]:
+    """Function that appends values to a one-dimensional .npy file.
+
+    The values must fit the number type. The file is complete after the `with` block.
+    """
+    kind, length = np.dtype(dtype), 0
+
+    def write_header() -> None:
+        about = {"shape": (length,), "fortran_order": False, "descr": npy.dtype_to_descr(kind)}
+        npy.write_array_header_1_0(stream, about)
+
+    def append(values: NDArray[Any]) -> None:
+        nonlocal length
+        stream.write(values.astype(kind).tobytes())
+        length += len(values)
+
+    with file.open("wb") as stream:
+        write_header()
+        yield append
+        stream.seek(0)
+        write_header()  # numpy reserves space in it for a longer shape
+
+
+def open_mapped(file: Path, command: str, mode: Literal["r", "c"] = "r") -> NDArray[Any]:
+    """Map the array of a .npy file into memory: read-only, or copy-on-write.
+
+    Raises:
+        BadOrigin: the file is missing or broken; the message names the `command` that creates it.
+    """
+    try:
+        array = np.load(file, mmap_mode=mode, allow_pickle=False)
+    except FileNotFoundError as error:
+        raise BadOrigin(f"no such file: {file}; run `{command}`") from error
+    except (OSError, ValueError, EOFError) as error:
+        raise BadOrigin(f"{file} cannot be read: {error}") from error
+    return np.asarray(array)  # the same memory; slices of np.memmap are slow
+
+
 DOCUMENTS = "documents.json"
 COLUMNS = pa.schema([("text", pa.string()), ("document", pa.int32()), ("run", pa.int32()), ("chunk", pa.int32())])
 

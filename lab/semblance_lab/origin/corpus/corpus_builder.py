@@ -6,21 +6,21 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from semblance_lab.evaluation.contamination import normal_form
-from semblance_lab.origin.corpus.corpus import COLUMNS, CORPUS_PARTS, DOCUMENTS, Corpus, CorpusPart
+from semblance_lab.origin.corpus.corpus import COLUMNS, DOCUMENTS, Corpus
 from semblance_lab.origin.corpus.documents import CorpusDocument
 from semblance_lab.origin.errors import BadCorpus
+from semblance_lab.origin.origin_folder import CORPUS_PARTS, CorpusPart
 from semblance_lab.origin.origin_settings import CorpusSettings
 
 MIN_RUN = 3  # sentences in order, so that one of them has both neighbors
@@ -92,13 +92,14 @@ def build_corpus(
     """
     staged = scratch / "staged.arrow"
     sentences = _SentenceFilter(evaluated)
-    with SentenceWriter(staged) as writer:
-        keys = []
+    with _sentence_file(staged) as arrow:
+        writer, keys = SentenceWriter(arrow), []
         for document in documents:
             if runs := sentences.runs(document):
                 keys.append(_DocumentKey(document.name, sentences.content))
                 for run in runs:
                     writer.add_run(len(keys) - 1, run, settings.chunk_sentences)
+        writer.flush()
     _require_two(keys, sentences.counts)
     part_of = _assign_parts(keys, settings)
     names = {
@@ -219,30 +220,24 @@ def _sizes(corpus: Corpus) -> dict[str, int]:
     }
 
 
+@contextmanager
+def _sentence_file(file: Path) -> Iterator[pa.RecordBatchFileWriter]:
+    """Writer of an Arrow file of numbered sentences; complete after the `with` block."""
+    with pa.OSFile(str(file), "wb") as sink, pa.ipc.new_file(sink, COLUMNS) as writer:
+        yield writer
+
+
 class SentenceWriter:
-    """Writes an Arrow file of numbered sentences; complete after the `with` block.
+    """Numbers the sentences of runs and writes them in batches, the last of them by `flush`.
 
     Attributes:
         sentences: number of those added in runs.
     """
 
-    def __init__(self, file: Path) -> None:
-        self._file = file
-        self._stack = ExitStack()
+    def __init__(self, writer: pa.RecordBatchFileWriter) -> None:
+        self._writer = writer
         self._rows: list[tuple[str, int, int, int]] = []
         self.sentences = self._runs = self._chunks = 0
-
-    def __enter__(self) -> SentenceWriter:
-        with ExitStack() as stack:
-            sink = stack.enter_context(pa.OSFile(str(self._file), "wb"))
-            self._arrow = stack.enter_context(pa.ipc.new_file(sink, COLUMNS))
-            self._stack = stack.pop_all()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if error is None:
-            self._flush()
-        self._stack.close()
 
     def add_run(self, document: int, sentences: Sequence[str], chunk_sentences: int) -> None:
         """Add a run, in chunks of similar length, of at most `chunk_sentences` sentences."""
@@ -253,17 +248,14 @@ class SentenceWriter:
         self._runs += 1
         self._chunks += chunks
         if len(self._rows) >= BATCH:
-            self._flush()
+            self.flush()
 
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Write a batch that is already numbered."""
-        self._arrow.write_batch(batch)
-
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Write the rows that are not written yet."""
         if self._rows:
             columns = zip(*self._rows, strict=True)
             arrays = [pa.array(column, kind) for column, kind in zip(columns, COLUMNS.types, strict=True)]
-            self.write(pa.record_batch(arrays, schema=COLUMNS))
+            self._writer.write_batch(pa.record_batch(arrays, schema=COLUMNS))
             self._rows.clear()
 
 
@@ -271,14 +263,14 @@ def distribute(staged: Path, part_of: NDArray[np.int8], files: Sequence[Path]) -
     """Write the sentences of each part into its file, renumbered from 0.
 
     Args:
-        staged: a file of `SentenceWriter`.
+        staged: a file that `SentenceWriter` wrote.
         part_of: (documents,) the number of the file of each document, or LEFT_OUT.
         files: one per part.
     """
     numberings = [[_Numbering() for _ in COLUMNS.names[1:]] for _ in files]
     with ExitStack() as stack:
         source = stack.enter_context(pa.memory_map(str(staged)))
-        writers = [stack.enter_context(SentenceWriter(file)) for file in files]
+        writers = [stack.enter_context(_sentence_file(file)) for file in files]
         reader = pa.ipc.open_file(source)
         for at in range(reader.num_record_batches):
             batch = reader.get_batch(at)
@@ -287,7 +279,7 @@ def distribute(staged: Path, part_of: NDArray[np.int8], files: Sequence[Path]) -
                 own = batch.filter(pa.array(parts == part))
                 if len(own):
                     numbers = zip(numberings[part], own.columns[1:], strict=True)
-                    writer.write(
+                    writer.write_batch(
                         pa.record_batch(
                             [own["text"], *(pa.array(each(column.to_numpy())) for each, column in numbers)],
                             schema=COLUMNS,

@@ -17,8 +17,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 
 from semblance.models.embeddings import Doubles
 from semblance.models.files.lines import Advance
-from semblance_lab.origin.corpus.array_files import GrowingArray, open_mapped
-from semblance_lab.origin.corpus.corpus import Corpus
+from semblance_lab.origin.corpus.corpus import Corpus, growing_array, open_mapped
 from semblance_lab.origin.corpus.documents import words
 from semblance_lab.origin.errors import BadOrigin
 
@@ -117,19 +116,19 @@ def write_screening(corpus: Corpus, folder: Path, advance: Advance) -> None:
         narrow = np.min_scalar_type(int(by_chunk.counts.max(initial=0)))  # mostly a byte
         types: tuple[DTypeLike, ...] = (np.int32, np.int64, np.int32, narrow)
         with ExitStack() as stack:
-            features, starts, chunks, counts = (
-                stack.enter_context(GrowingArray(folder / f"{name}.npy", dtype))
+            add_features, add_starts, add_chunks, add_counts = (
+                stack.enter_context(growing_array(folder / f"{name}.npy", dtype))
                 for name, dtype in zip(_ARRAYS, types, strict=False)
             )
             done = 0
             for postings in by_chunk.by_feature():
                 different, first = np.unique(postings.features, return_index=True)
-                features.append(different)
-                starts.append(first + done)
-                chunks.append(postings.chunks)
-                counts.append(postings.counts)
+                add_features(different)
+                add_starts(first + done)
+                add_chunks(postings.chunks)
+                add_counts(postings.counts)
                 done += len(postings.features)
-            starts.append(np.array([done]))
+            add_starts(np.array([done]))
     np.save(folder / f"{_ARRAYS[-1]}.npy", np.array(corpus.chunks))
 
 
@@ -146,14 +145,14 @@ class _Postings:
         """Count the bigrams of a corpus chunk by chunk, into files of a folder."""
         files = [folder / f"{name}.npy" for name in ("features", "chunks", "counts")]
         with ExitStack() as stack:
-            arrays = [stack.enter_context(GrowingArray(file, np.int32)) for file in files]
+            appends = [stack.enter_context(growing_array(file, np.int32)) for file in files]
             chunks, done = _chunk_sentences(corpus), 0
             while batch := list(islice(chunks, BATCH)):
                 table = _count_bigrams(batch)
                 owners = np.repeat(np.arange(done, done + len(batch)), np.diff(table.indptr))
                 columns: tuple[NDArray[Any], ...] = (table.indices, owners, table.data)
-                for array, values in zip(arrays, columns, strict=True):
-                    array.append(values)
+                for append, values in zip(appends, columns, strict=True):
+                    append(values)
                 done += len(batch)
                 advance(len(batch))
         return cls(*(open_mapped(file, "semblance origin corpus") for file in files))

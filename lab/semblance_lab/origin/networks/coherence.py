@@ -1,22 +1,26 @@
-"""Coherence model of Origin: whether a sentence stands between two others (Eq. 1)."""
+"""Coherence model of Origin (Eq. 1), and its ranking of every context of a corpus."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import torch
+from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.torch import load_model, save_model
 from torch import Tensor, nn
+from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
 
-from semblance.models.embeddings import Doubles
+from semblance.models.embeddings import Doubles, Floats
+from semblance_lab.origin.corpus.corpus import Corpus, open_mapped
+from semblance_lab.origin.corpus.tokens import TokenTable
 from semblance_lab.origin.errors import BadOrigin
 from semblance_lab.origin.origin_settings import CoherenceSettings
 
@@ -83,37 +87,20 @@ class Coherence(nn.Module):
 
     def logits(self, left: Tensor, center: Tensor, right: Tensor) -> Tensor:
         """(n,) log-odds that each sentence stands between the others, from vectors (n, 2h)."""
-        keys = torch.cat([self.left_keys(left), self.right_keys(right)], dim=1)
-        return (
-            (keys * self.queries(center)).sum(dim=1)
-            + self.left_offsets(left)
-            + self.center_offsets(center)
-            + self.right_offsets(right)
-        )
+        sides = self.of_side(left, 0), self.of_side(right, 1)
+        queries, offsets = self.of_center(center)
+        keys = torch.cat([side_keys for side_keys, _ in sides], dim=1)
+        return (keys * queries).sum(dim=1) + sides[0][1] + offsets + sides[1][1]
 
-    def left_keys(self, left: Tensor) -> Tensor:
-        """(n, k) keys of the sentences before."""
-        return cast("Tensor", self._of_context[0](left)) if self.rank else left[:, :0]
+    def of_side(self, vectors: Tensor, side: int) -> tuple[Tensor, Tensor]:
+        """(n, k) keys of the sentences before (side 0) or after (1), and (n,) their log-odds alone."""
+        keys = self._of_context[side](vectors) if self.rank else vectors[:, :0]
+        return keys, (self._right if side else self._left)(vectors)[:, 0]
 
-    def right_keys(self, right: Tensor) -> Tensor:
-        """(n, k) keys of the sentences after."""
-        return cast("Tensor", self._of_context[1](right)) if self.rank else right[:, :0]
-
-    def queries(self, center: Tensor) -> Tensor:
-        """(n, 2k) queries of sentences: for the keys of the sentence before, then of the one after."""
-        return cast("Tensor", self._of_centre(center)) if self._of_centre is not None else center[:, :0]
-
-    def left_offsets(self, left: Tensor) -> Tensor:
-        """(n,) log-odds that depend on the sentence before alone."""
-        return cast("Tensor", self._left(left))[:, 0]
-
-    def center_offsets(self, center: Tensor) -> Tensor:
-        """(n,) log-odds that depend on the sentence in the centre alone."""
-        return cast("Tensor", self._centre(center))[:, 0]
-
-    def right_offsets(self, right: Tensor) -> Tensor:
-        """(n,) log-odds that depend on the sentence after alone."""
-        return cast("Tensor", self._right(right))[:, 0]
+    def of_center(self, vectors: Tensor) -> tuple[Tensor, Tensor]:
+        """(n, 2k) queries for the keys of both sides, and (n,) log-odds of the centre alone."""
+        queries = self._of_centre(vectors) if self._of_centre is not None else vectors[:, :0]
+        return queries, self._centre(vectors)[:, 0]
 
     def save(self, folder: Path) -> None:
         """Write sizes and weights into an existing folder."""
@@ -137,3 +124,101 @@ class Coherence(nn.Module):
         except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
             raise BadOrigin(f"the coherence model in {folder} cannot be read: {error}") from error
         return network.to(device).eval()
+
+
+VECTORS = "vectors.npy"  # (sentences, 2h) float16, of unit length
+KEYS = "keys.npy"  # (contexts, 2k) float16
+OFFSETS = "offsets.npy"  # (contexts,) float32
+FILES = (VECTORS, KEYS, OFFSETS)
+
+BATCH = 512  # sentences per forward pass
+BLOCK = 4_096  # contexts whose keys are converted to float32 at once, so that they stay in the cache of a core
+
+
+def write_vectors(network: Coherence, tokens: TokenTable, contexts: NDArray[np.int64], folder: Path) -> Iterator[int]:
+    """Write the arrays that `CoherenceRanking` opens into a folder.
+
+    Yields:
+        Number of new sentences encoded, for progress bars.
+    """
+    vectors = open_memmap(folder / VECTORS, "w+", np.float16, (len(tokens), network.dim))
+    keys = np.lib.format.open_memmap(folder / KEYS, "w+", np.float16, (len(contexts), 2 * network.rank))
+    offsets = np.zeros(len(contexts), np.float32)
+    for start in range(0, len(tokens), BATCH):
+        numbers = np.arange(start, min(start + BATCH, len(tokens)))
+        with torch.inference_mode():
+            batch = network.vectors(tokens.rows(numbers))
+            vectors[numbers] = functional.normalize(batch).cpu().numpy()
+            sides = [(step, *network.of_side(batch, side)) for side, step in enumerate((1, -1))]
+        for side, (step, side_keys, side_offsets) in enumerate(sides):
+            at = np.searchsorted(contexts, numbers + step)  # the contexts that have these sentences on that side
+            exists = np.flatnonzero(contexts[np.minimum(at, len(contexts) - 1)] == numbers + step)
+            keys[at[exists], side * network.rank : (side + 1) * network.rank] = side_keys.cpu().numpy()[exists]
+            offsets[at[exists]] += side_offsets.cpu().numpy()[exists]
+        yield len(numbers)
+    for each in (vectors, keys):
+        each.flush()
+    np.save(folder / OFFSETS, offsets)
+
+
+class CoherenceRanking:
+    """The coherence model over the whole corpus.
+
+    Args:
+        network: the model.
+        arrays: vectors, keys and offsets, as `write_vectors` computes them.
+    """
+
+    def __init__(self, network: Coherence, arrays: Sequence[NDArray[Any]]) -> None:
+        self._network = network
+        self._device = next(network.parameters()).device
+        # copied to a GPU; on the CPU they stay memory-mapped
+        self._vectors, self._keys, self._offsets = (torch.from_numpy(each).to(self._device) for each in arrays)
+
+    @classmethod
+    def open(cls, folder: Path, corpus: Corpus, device: str = "cpu") -> CoherenceRanking:
+        """Open the model and the vectors in a folder such as `runs/origin/coherence`.
+
+        Raises:
+            BadOrigin: they are missing or broken, or belong to another corpus.
+        """
+        network = Coherence.open(folder, device)
+        # copy-on-write, since torch warns of read-only arrays
+        arrays = [open_mapped(folder / name, "semblance origin train", "c") for name in FILES]
+        shapes = ((len(corpus), network.dim), (len(corpus.contexts()), 2 * network.rank), (len(corpus.contexts()),))
+        if tuple(each.shape for each in arrays) != shapes:
+            raise BadOrigin(f"the vectors in {folder} were computed from another corpus")
+        return cls(network, arrays)
+
+    def log_probabilities(self, rows: Sequence[NDArray[np.integer[Any]]]) -> Floats:
+        """log p(y=1 | s, l, r) of every sentence in every context.
+
+        Args:
+            rows: token ids of q sentences; several at once take little longer than one.
+
+        Returns:
+            (q, contexts), contexts in ascending order.
+        """
+        with torch.inference_mode():
+            vectors = self._network.vectors(rows)
+            queries, center_offsets = self._network.of_center(vectors)
+            result = torch.empty(len(rows), len(self._offsets))
+            for start in range(0, len(self._offsets), BLOCK):
+                block = slice(start, start + BLOCK)
+                logits = queries @ self._keys[block].float().T + self._offsets[block] + center_offsets[:, None]
+                result[:, block] = functional.logsigmoid(logits)
+        return result.numpy()
+
+    def nearest(self, rows: Sequence[NDArray[np.integer[Any]]], limit: int) -> NDArray[np.int64]:
+        """(q, limit) numbers of the nearest corpus sentences by cosine, nearest first.
+
+        Fewer columns if the corpus has fewer sentences.
+        """
+        with torch.inference_mode():
+            queries = functional.normalize(self._network.vectors(rows))
+            blocks: list[Tensor] = [
+                queries @ self._vectors[start : start + BLOCK].float().T
+                for start in range(0, len(self._vectors), BLOCK)
+            ]
+            cosines = torch.cat(blocks, dim=1)
+            return cosines.topk(min(limit, cosines.shape[1]), dim=1).indices.cpu().numpy()

@@ -14,15 +14,13 @@ from transformers import EncoderDecoderModel
 
 from semblance.models.embeddings import Doubles, Floats, Integers
 from semblance_lab.origin.errors import BadOrigin
-from semblance_lab.origin.networks.generation_inputs import (
+from semblance_lab.origin.networks.generation_network import (
     DECODER_MARKERS,
     ENCODER_MARKERS,
     GenerationInputs,
     Row,
     batches_by_length,
     build_inputs,
-)
-from semblance_lab.origin.networks.generation_network import (
     encoder_and_decoder,
     max_sentence_tokens,
     open_network,
@@ -140,7 +138,9 @@ def token_losses(network: EncoderDecoderModel, inputs: GenerationInputs) -> Tens
     whole batch are never in memory.
     """
     device = network.device
-    read, written = inputs.encoder.arguments(device), inputs.decoder.arguments(device)
+    read, written = (
+        {name: each.to(device) for name, each in side.items()} for side in (inputs.encoder, inputs.decoder)
+    )
     encoder, decoder = encoder_and_decoder(network)
     encoded = encoder(**read).last_hidden_state
     decoded = decoder.bert(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from pickle import UnpicklingError  # nosec B403 # only the error that torch.load raises
-from typing import Any, Generic, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -59,25 +60,17 @@ class StepProgress:
     loss: float
 
 
-class StepBatches(Generic[T]):
-    """The batch of every step, with the batches of the current epoch in memory.
+def step_batches(batches: Callable[[int], Sequence[T]], steps: int) -> Callable[[int], T]:
+    """Function from a step, counted from 0 over all epochs, to its batch.
+
+    The batches of the current epoch are in memory.
 
     Args:
         batches: creates the batches of an epoch, by its number.
         steps: per epoch.
     """
-
-    def __init__(self, batches: Callable[[int], Sequence[T]], steps: int) -> None:
-        self._batches = batches
-        self._steps = steps
-        self._current: tuple[int, Sequence[T]] = (-1, [])
-
-    def batch(self, step: int) -> T:
-        """Batch of a step, counted from 0 over all epochs."""
-        epoch, at = divmod(step, self._steps)
-        if self._current[0] != epoch:
-            self._current = epoch, self._batches(epoch)
-        return self._current[1][at]
+    of_epoch = lru_cache(1)(batches)
+    return lambda step: of_epoch(step // steps)[step % steps]
 
 
 def fit(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,27 +20,26 @@ from semblance.models.files.resumable import process_lock
 from semblance.models.model_files.checkpoint import Checkpoint
 from semblance_lab.origin.corpus.corpus import Corpus
 from semblance_lab.origin.corpus.static_vectors import SkipGram, learn_vectors
-from semblance_lab.origin.corpus.token_table import TokenTable
-from semblance_lab.origin.corpus.vocabulary import Vocabulary
+from semblance_lab.origin.corpus.tokens import TokenTable, Vocabulary
 from semblance_lab.origin.errors import BadCorpus, BadOrigin
-from semblance_lab.origin.networks.coherence import Coherence
-from semblance_lab.origin.networks.coherence_ranking import write_vectors
-from semblance_lab.origin.networks.coherence_training import (
-    accuracies_as_json,
-    batch_order,
-    held_out_accuracies,
-    train_coherence,
-)
+from semblance_lab.origin.networks.coherence import Coherence, write_vectors
 from semblance_lab.origin.networks.generation import ALL, Generation
-from semblance_lab.origin.networks.generation_inputs import SpecialIds
 from semblance_lab.origin.networks.generation_network import (
+    SpecialIds,
     network_from_encoder,
     new_network,
     parameter_count,
     save_network,
 )
-from semblance_lab.origin.networks.generation_training import GenerationBatches, perplexities, train_generation
 from semblance_lab.origin.networks.loop import CHECK_EVERY, StepProgress, TrainingPlan
+from semblance_lab.origin.networks.network_training import (
+    GenerationBatches,
+    batch_order,
+    held_out_accuracies,
+    perplexities,
+    train_coherence,
+    train_generation,
+)
 from semblance_lab.origin.origin_folder import (
     COHERENCE,
     CORPUS,
@@ -49,12 +48,12 @@ from semblance_lab.origin.origin_folder import (
     TOKENS,
     VOCABULARY,
     add_about,
+    network_inputs,
     read_step_about,
     step_is_done,
     write_step_about,
 )
 from semblance_lab.origin.origin_settings import OriginSettings
-from semblance_lab.origin.provenance import network_inputs
 from semblance_lab.origin.scoring.scoring import CONTEXT_PARTS, ContextPart
 
 CHECKPOINTS = "checkpoints"
@@ -204,7 +203,7 @@ def _train_coherence(training: Training, report: Report) -> None:
             "training_tokens": training.tokens.tokens,
             "steps": plan.steps,
             "parameters": parameter_count(network),
-            "held_out_accuracy": accuracies_as_json(accuracies),
+            "held_out_accuracy": {kind: asdict(each) for kind, each in accuracies.items()},
         }
         write_step_about(folder, provenance, results)
     plan.checkpoint.unlink(missing_ok=True)

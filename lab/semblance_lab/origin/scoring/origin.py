@@ -13,10 +13,9 @@ from semblance.models.embeddings import Doubles, Integers
 from semblance.models.text import require_visible
 from semblance_lab.origin.corpus.corpus import Corpus
 from semblance_lab.origin.corpus.screening import Screening
-from semblance_lab.origin.corpus.token_table import TokenTable
-from semblance_lab.origin.corpus.vocabulary import Vocabulary
+from semblance_lab.origin.corpus.tokens import TokenTable, Vocabulary
 from semblance_lab.origin.errors import BadOrigin
-from semblance_lab.origin.networks.coherence_ranking import CoherenceRanking
+from semblance_lab.origin.networks.coherence import CoherenceRanking
 from semblance_lab.origin.networks.generation import Generation
 from semblance_lab.origin.origin_folder import (
     COHERENCE,
@@ -27,13 +26,12 @@ from semblance_lab.origin.origin_folder import (
     TOKENS,
     VOCABULARY,
     read_step_about,
+    require_consistent_steps,
 )
 from semblance_lab.origin.origin_settings import ContextSettings
-from semblance_lab.origin.provenance import require_consistent_steps
-from semblance_lab.origin.scoring.ablations import FULL, Ablation
 from semblance_lab.origin.scoring.context_explanation import ContextExplanation, Reason
 from semblance_lab.origin.scoring.contexts import Candidates, CandidateSearch, ContextSet, select_diverse
-from semblance_lab.origin.scoring.scoring import Form, relative_terms, scores, similarity
+from semblance_lab.origin.scoring.scoring import FULL, Ablation, Form, relative_terms, scores, similarity
 from semblance_lab.origin.scoring.term_table import PAIRS_PER_BATCH, OriginComponents, TermTable
 
 CACHED_CONTEXTS = 1 << 22  # contexts in the cached sets: 170 MB

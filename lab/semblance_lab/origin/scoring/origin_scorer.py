@@ -19,10 +19,9 @@ from semblance.models.files.json_file import read_json
 from semblance.models.protocols import Track
 from semblance.models.text import Granularity
 from semblance_lab.evaluation.tasks import Retrieval
-from semblance_lab.origin.scoring.ablations import ABLATIONS, Variant, find_variant
 from semblance_lab.origin.scoring.contexts import SetSummary
 from semblance_lab.origin.scoring.origin import Origin
-from semblance_lab.origin.scoring.scoring import FORMS
+from semblance_lab.origin.scoring.scoring import ABLATIONS, FORMS, Variant, find_variant
 
 
 class OriginScorer:

@@ -50,7 +50,6 @@ class Clrcmd(Recipe):
         0.0, ge=0, description="Weight of the same loss over cosines of pooled vectors, added to that over RCMD."
     )
 
-    def objective(self, dim: int) -> Objective:
+    def objective(self, dim: int) -> Objective:  # noqa: ARG002 - of Recipe
         """Create the contrastive loss."""
-        del dim
         return clrcmd.Clrcmd(self.temperature, self.pooled_weight)

@@ -27,7 +27,6 @@ class SbertTriplet(Recipe):
     batches: Order = "by_length"
     margin: float = Field(1.0, gt=0, description="By how much the positive must be nearer than the negative.")
 
-    def objective(self, dim: int) -> Objective:
+    def objective(self, dim: int) -> Objective:  # noqa: ARG002 - of Recipe
         """Create the hinge loss on the difference of the distances."""
-        del dim
         return Triplet(self.margin)

@@ -25,7 +25,6 @@ class Twitter4sse(Recipe):
     batch_size: BatchSize = 50
     scale: float = Field(20.0, gt=0, description="Factor of the cosines before the softmax.")
 
-    def objective(self, dim: int) -> Objective:
+    def objective(self, dim: int) -> Objective:  # noqa: ARG002 - of Recipe
         """Create the ranking loss."""
-        del dim
         return MultipleNegativesRanking(self.scale)

@@ -38,9 +38,8 @@ class Twitter4sseTriplet(Recipe):
             "negative": [positive[i] for i in sattolo(len(positive), self.seed)],
         }
 
-    def objective(self, dim: int) -> Objective:
+    def objective(self, dim: int) -> Objective:  # noqa: ARG002 - of Recipe
         """Create the hinge loss on the difference of the distances."""
-        del dim
         return Triplet(self.margin)
 
 

@@ -13,8 +13,8 @@ from semblance.models.judgments.pairs import GradedPairs, LabeledPairs
 from semblance_lab.cli.evaluate.data_sets import read_task
 from semblance_lab.evaluation.contamination import held_out_forms, normal_form, texts_of
 from semblance_lab.evaluation.datasets import data_set, panel_parts
-from semblance_lab.evaluation.panel import PANEL
-from semblance_lab.evaluation.parts import hashes_of, pair_hash, pairs_of
+from semblance_lab.evaluation.datasets.panel_parts import hashes_of, pair_hash, pairs_of
+from semblance_lab.evaluation.results import PANEL
 from tests.support.text_files import write_table
 
 LISTED = {

@@ -18,12 +18,9 @@ from semblance_lab.evaluation.metrics.chunk_alignment import (
     AGREEMENTS,
     alignment_sums,
     chunk_links,
-    f1,
-    precision,
-    recall,
     strong_links,
 )
-from semblance_lab.evaluation.metrics.token_contributions import pooled_contributions
+from semblance_lab.evaluation.metrics.links import f1, pooled_contributions, precision, recall
 from semblance_lab.evaluation.tasks import ChunkAlignment, ChunkedPair, ChunkLink
 from tests.support.project import GOLDEN_FILES
 
@@ -44,13 +41,12 @@ def test_the_worked_example_of_f1() -> None:
     worked = GOLDEN["alignment"]
     pairs = [pair_of(each["left"], each["right"]) for each in worked["pairs"]]
     gold, system = ([[linked(*link) for link in each[name]] for each in worked["pairs"]] for name in ("gold", "system"))
-    sums = alignment_sums(gold, system, pairs)
-    for name in ("system_total", "gold_total"):
-        assert getattr(sums, name).sum() == pytest.approx(worked[name], abs=TOLERANCE)
-    for name, agreed in (("system_found", sums.system_agreed), ("gold_found", sums.gold_agreed)):
-        assert agreed[:, 0].sum() == pytest.approx(worked[name], abs=TOLERANCE)
+    counted = alignment_sums(gold, system, pairs)["alignment"]
+    names = {"system_total": "found", "gold_total": "gold", "system_found": "found_agreed", "gold_found": "gold_agreed"}
+    for name, field in names.items():
+        assert getattr(counted, field).sum() == pytest.approx(worked[name], abs=TOLERANCE)
     for figure in (precision, recall, f1):
-        assert figure(sums) == pytest.approx([worked[figure.__name__]], abs=TOLERANCE)
+        assert figure(counted) == pytest.approx([worked[figure.__name__]], abs=TOLERANCE)
 
 
 def test_f1_agrees_with_the_official_scorer(data: Path) -> None:
@@ -60,14 +56,14 @@ def test_f1_agrees_with_the_official_scorer(data: Path) -> None:
     predicted = read(data / "ists" / "system_outputs_2016_test" / "predictions_test_images.wa")
     by_id = {pair.id: pair.gold for pair in predicted.pairs}  # one pair is missing; it counts as not aligned
     sums = alignment_sums([pair.gold for pair in gold], [by_id.get(pair.id, ()) for pair in gold], gold)
-    assert [round(float(f1(sums, None, agreement)[0]), 4) for agreement in AGREEMENTS] == official
+    assert [round(float(f1(sums[agreement])[0]), 4) for agreement in AGREEMENTS] == official
 
 
 def test_filtered_gold_alignment_has_the_published_size_and_f1(data: Path) -> None:
     pairs = images_of_2016(data)
     strong = [strong_links(pair.gold) for pair in pairs]
     assert sum(map(len, strong)) == 1063
-    figure = f1(alignment_sums(strong, [pair.gold for pair in pairs], pairs))
+    figure = f1(alignment_sums(strong, [pair.gold for pair in pairs], pairs)["alignment"])
     assert figure == pytest.approx([0.9642], abs=5e-5)
 
 
@@ -98,9 +94,9 @@ def test_swapping_the_alignments_swaps_precision_and_recall(data: st.DataObject)
     system = data.draw(st.lists(st.lists(links, max_size=5), min_size=len(gold), max_size=len(gold)))
     there, back = (alignment_sums(*both, pairs_for(gold)) for both in ((gold, system), (system, gold)))
     for agreement in AGREEMENTS:
-        assert precision(there, None, agreement) == recall(back, None, agreement)
-        assert f1(there, None, agreement) == pytest.approx(f1(back, None, agreement), abs=1e-12)
-        assert 0 <= f1(there, None, agreement)[0] <= f1(there)[0] + 1e-12
+        assert precision(there[agreement]) == recall(back[agreement])
+        assert f1(there[agreement]) == pytest.approx(f1(back[agreement]), abs=1e-12)
+        assert 0 <= f1(there[agreement])[0] <= f1(there["alignment"])[0] + 1e-12
 
 
 @given(alignments, alignments)
@@ -112,7 +108,7 @@ def test_links_of_punctuation_and_empty_sides_are_ignored(gold: list[Alignment],
         alignment_sums([[*each, *more] for each in gold], system, pairs_for(gold)),
         alignment_sums(gold, [[*each, *more] for each in system], pairs_for(gold)),
     ):
-        assert f1(changed) == f1(plain)
+        assert f1(changed["alignment"]) == f1(plain["alignment"])
 
 
 @given(alignments, st.lists(st.integers(0, 3), min_size=4, max_size=4))
@@ -123,7 +119,7 @@ def test_counts_equal_repeated_pairs(gold: list[Alignment], times: list[int]) ->
     once = alignment_sums(gold, [[linked((1, 2), (1,))]] * len(gold), pairs_for(gold))
     many = alignment_sums(repeated, [[linked((1, 2), (1,))]] * len(repeated), pairs_for(repeated))
     for agreement in AGREEMENTS:
-        assert f1(once, counts, agreement) == pytest.approx(f1(many, None, agreement), abs=1e-12)
+        assert f1(once[agreement], counts) == pytest.approx(f1(many[agreement]), abs=1e-12)
 
 
 def test_agreement_of_labels_scores_and_both() -> None:
@@ -131,7 +127,7 @@ def test_agreement_of_labels_scores_and_both() -> None:
     pair = pair_of("dog", "dogs")
     gold = [linked((1,), (1,), "EQUI", 0.0), linked((1,), (1,), "SPE1_FACT", 4.0)]
     sums = alignment_sums([gold], [[linked((1,), (1,), "spe1", 2.0)]], [pair])
-    assert [float(f1(sums, None, agreement)[0]) for agreement in AGREEMENTS] == pytest.approx([1.0, 0.5, 0.6, 0.3])
+    assert [float(f1(sums[agreement])[0]) for agreement in AGREEMENTS] == pytest.approx([1.0, 0.5, 0.6, 0.3])
 
 
 def test_the_worked_example_of_pooling() -> None:

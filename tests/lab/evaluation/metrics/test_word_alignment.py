@@ -15,18 +15,16 @@ from semblance.models.explanation import Link, LinkList
 from semblance.models.text import Unit
 from semblance_lab.evaluation.evaluation import evaluate
 from semblance_lab.evaluation.metrics import compute_metrics
-from semblance_lab.evaluation.metrics.word_alignment import (
+from semblance_lab.evaluation.metrics.links import (
     LinkCounts,
-    WordLinks,
     f1,
     macro_f1,
     macro_precision,
     macro_recall,
-    null_links,
     precision,
     recall,
-    word_links,
 )
+from semblance_lab.evaluation.metrics.word_alignment import WordLinks, null_links, word_links
 from semblance_lab.evaluation.scorer import Scorer
 from semblance_lab.evaluation.tasks import WordAlignedPair, WordAlignment
 from tests.lab.evaluation.samples import FEW, fake_scorer, values

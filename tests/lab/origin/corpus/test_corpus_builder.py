@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from semblance_lab.evaluation.contamination import normal_form
 from semblance_lab.origin.corpus import corpus_builder
-from semblance_lab.origin.corpus.corpus import CORPUS_PARTS, Corpus
+from semblance_lab.origin.corpus.corpus import Corpus
 from semblance_lab.origin.corpus.corpus_builder import CorpusCounts
 from semblance_lab.origin.errors import BadCorpus, BadOrigin
+from semblance_lab.origin.origin_folder import CORPUS_PARTS
 from tests.lab.origin.tiny_corpus import build, tiny_documents
 
 Documents = list[tuple[str, list[str]]]

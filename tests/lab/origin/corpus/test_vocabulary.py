@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from transformers import AutoTokenizer
 
-from semblance_lab.origin.corpus import token_table
-from semblance_lab.origin.corpus.corpus import CORPUS_PARTS, Corpus
-from semblance_lab.origin.corpus.token_table import TokenTable, write_token_table
-from semblance_lab.origin.corpus.vocabulary import Vocabulary
+from semblance_lab.origin.corpus import tokens
+from semblance_lab.origin.corpus.corpus import Corpus
+from semblance_lab.origin.corpus.tokens import TokenTable, Vocabulary, write_token_table
 from semblance_lab.origin.errors import BadOrigin
+from semblance_lab.origin.origin_folder import CORPUS_PARTS
 from tests.lab.origin.tiny_corpus import build, tiny_documents
 from tests.support.small_model import BUILT_IN_FOLDER
 
@@ -102,7 +102,7 @@ def test_a_folder_without_a_vocabulary_is_refused(tmp_path: Path) -> None:
 def test_the_table_contains_the_encoded_sentences(
     vocabulary: Vocabulary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(token_table, "BATCH", 50)
+    monkeypatch.setattr(tokens, "BATCH", 50)
     build(tmp_path / "corpus", tiny_documents(), held_out=0.3)
     done: list[int] = []
     for part in CORPUS_PARTS:

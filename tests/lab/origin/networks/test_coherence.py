@@ -9,11 +9,10 @@ import pytest
 import torch
 
 from semblance_lab.origin.corpus.corpus import Corpus
-from semblance_lab.origin.corpus.token_table import TokenTable
+from semblance_lab.origin.corpus.tokens import TokenTable
 from semblance_lab.origin.errors import BadOrigin
-from semblance_lab.origin.networks.coherence import Coherence
-from semblance_lab.origin.networks.coherence_ranking import CoherenceRanking, write_vectors
-from semblance_lab.origin.networks.coherence_training import batch_order
+from semblance_lab.origin.networks.coherence import Coherence, CoherenceRanking, write_vectors
+from semblance_lab.origin.networks.network_training import batch_order
 from semblance_lab.origin.origin_folder import COHERENCE
 from semblance_lab.origin.origin_settings import CoherenceSettings
 from tests.lab.origin.tiny_networks import SETTINGS

@@ -18,8 +18,9 @@ from semblance.models.formats.transformer_folder import read_transformer
 from semblance.models.model_files.source import Source
 from semblance_lab.origin.errors import BadOrigin
 from semblance_lab.origin.networks.generation import Generation
-from semblance_lab.origin.networks.generation_inputs import SpecialIds, batches_by_length
 from semblance_lab.origin.networks.generation_network import (
+    SpecialIds,
+    batches_by_length,
     network_from_encoder,
     new_network,
     open_network,
@@ -27,7 +28,7 @@ from semblance_lab.origin.networks.generation_network import (
     save_network,
     special_ids,
 )
-from semblance_lab.origin.networks.generation_training import GenerationBatches
+from semblance_lab.origin.networks.network_training import GenerationBatches
 from semblance_lab.origin.origin_settings import GenerationSettings
 from semblance_lab.origin.scoring.scoring import CONTEXT_PARTS, ContextPart
 from tests.support.small_model import DIM, edit

@@ -14,8 +14,7 @@ from scipy.stats import pearsonr
 from semblance.models.embeddings import Doubles
 from semblance.models.errors import BadTexts
 from semblance_lab.origin.errors import BadCorpus
-from semblance_lab.origin.scoring.ablations import ABLATIONS, FULL, Ablation
-from semblance_lab.origin.scoring.scoring import FORMS, TERMS, Form, scores
+from semblance_lab.origin.scoring.scoring import ABLATIONS, FORMS, FULL, TERMS, Ablation, Form, scores
 from tests.lab.origin.counting_models import TEXTS, Counted
 from tests.lab.origin.scoring.test_contexts import jaccard
 

@@ -13,11 +13,10 @@ import pytest
 
 from semblance.models.errors import BadCheckpoint, NotExplainable, UnknownName
 from semblance_lab.evaluation.tasks import Retrieval
-from semblance_lab.origin.harvest.teacher import OriginTeacher, model_digests
-from semblance_lab.origin.scoring.ablations import ABLATIONS, Ablation, Variant, find_variant
+from semblance_lab.origin.harvest.harvest import OriginTeacher, model_digests
 from semblance_lab.origin.scoring.origin import Origin
 from semblance_lab.origin.scoring.origin_scorer import OriginScorer
-from semblance_lab.origin.scoring.scoring import FORMS, TERMS
+from semblance_lab.origin.scoring.scoring import ABLATIONS, FORMS, TERMS, Ablation, Variant, find_variant
 from semblance_lab.origin.scoring.variance import decompose_variance, variance_by_term
 from tests.lab.origin.counting_models import TEXTS, Counted
 from tests.lab.origin.scoring.test_origin import PAIRS

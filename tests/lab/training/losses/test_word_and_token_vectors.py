@@ -17,8 +17,7 @@ from sentence_transformers import SentenceTransformer
 from semblance.models.formats.transformer_folder import read_transformer
 from semblance.models.model_files.source import Source
 from semblance_lab.evaluation.tasks import WordAlignedPair
-from semblance_lab.training.losses.aligned_words import AlignedWords
-from semblance_lab.training.losses.kept_vectors import KeptVectors
+from semblance_lab.training.losses.drawn_texts import AlignedWords, KeptVectors
 from semblance_lab.training.recipe import LowRank
 from semblance_lab.training.recipes.clrcmd import Clrcmd
 from semblance_lab.training.sentence_model import build_model, merge_adapters

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, ndcg_score
 
 from semblance.models.embeddings import Doubles
-from semblance_lab.evaluation.statistics.ranking import (
+from semblance_lab.evaluation.statistics import (
     average_precision,
     ndcg,
     ndcg_of_scores,

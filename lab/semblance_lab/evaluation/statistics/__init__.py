@@ -1,1 +1,0 @@
-"""Statistics of evaluations: metrics from counts, and their confidence intervals."""
