@@ -54,7 +54,7 @@ def render_html(explanation: Explanation, caption: Caption, playground: str | No
 def _cells(grid: Grid, scale: ColorScale) -> list[Markup]:
     """The cells of each row: two words have the colors of the texts, sums over several bars."""
     rows = ("".join(_cell(*cell) for cell in row) for row in grid.in_classes(scale))
-    return [Markup(row) for row in rows]  # noqa: S704 - numbers and names of classes only
+    return [Markup(row) for row in rows]  # nosec B704 # noqa: S704 - numbers and names of classes only
 
 
 def _cell(name: str, number: str, share: float | None) -> str:

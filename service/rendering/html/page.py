@@ -44,7 +44,7 @@ def _environment() -> Environment:
     environment.filters |= {shape.__name__: shape for shape in (decimals_for, label, plain, signed)}
     style = (files("semblance.service") / "playground" / "assets" / "style.css").read_text("utf-8")
     environment.globals |= {"warnings": (), "messages": ()}
-    environment.globals["playground_style"] = Markup(style)  # noqa: S704 - a file of this package
+    environment.globals["playground_style"] = Markup(style)  # nosec B704 # noqa: S704 - a file of this package
     return environment
 
 
@@ -54,7 +54,7 @@ def _markup(value: object) -> Markup:
 
 def escaped(text: str) -> Markup:
     """Escape a text for content or an attribute of HTML."""
-    return Markup(escape(legal(text)))  # noqa: S704 - it has been escaped
+    return Markup(escape(legal(text)))  # nosec B704 # noqa: S704 - it has been escaped
 
 
 class ColoredUnit(NamedTuple):
@@ -100,7 +100,7 @@ def paragraph(read: ReadText, units: Iterable[ColoredUnit], scale: ColorScale) -
     end = max(reached, read.end)
     pieces += [escaped(text[reached:end]), _unread(text[end:])]
     marks = "".join(pieces)
-    return Markup(f'<p class="text" dir="auto" lang="{_language(text)}">{marks}</p>')  # noqa: S704 - pieces are escaped
+    return Markup(f'<p class="text" dir="auto" lang="{_language(text)}">{marks}</p>')  # nosec B704 # noqa: S704 - pieces are escaped
 
 
 def color_key(scale: ColorScale, caption: Caption, *, matched: bool) -> str:
