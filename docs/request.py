@@ -13,7 +13,7 @@ from semblance_client.vocabulary.similarity import SimilarityRequest
 
 from semblance.models.encoders.transformer import Transformer
 from semblance.models.similarities.cosine import Cosine
-from semblance.service.api.edge.middleware import EdgeMiddleware
+from semblance.service.api.edge.stack import Edge
 from semblance.service.api.routes.similarity import compare_texts
 from semblance.service.api.routing import JsonRoute
 from semblance.service.batching.policy import next_batch
@@ -33,7 +33,7 @@ class Step(NamedTuple):
 
 STEPS: Sequence[Step] = (
     Step(Connection.on_headers_complete, "uvicorn has parsed the head of the request; limits on its size are checked."),
-    Step(EdgeMiddleware.__call__, "The request gets an id; host, origin, key and length of the body are checked."),
+    Step(Edge.__init__, "Six middlewares: log and id, disconnects, origin, shutdown, key, headers of the body."),
     Step(JsonRoute.handle, "The body is read and validated; the services that the route needs are looked up by type."),
     Step(SimilarityRequest, "What the body may have. The client, the route and the use case share this class."),
     Step(compare_texts, "The route passes the request to the use case, and its response to the client as JSON."),

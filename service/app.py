@@ -15,12 +15,12 @@ from opentelemetry.trace import TracerProvider
 from semblance_client.vocabulary.collections import CollectionRequest
 
 from semblance.service.api import errors, openapi
-from semblance.service.api.edge.hosts import AllowedHosts
+from semblance.service.api.edge.drain import is_monitoring
 from semblance.service.api.edge.key_entries import KeyRing
 from semblance.service.api.edge.keys import Guard
-from semblance.service.api.edge.middleware import EdgeMiddleware, EdgePolicy, is_monitoring
-from semblance.service.api.edge.origins import AllowedOrigins
+from semblance.service.api.edge.origins import AllowedHosts, AllowedOrigins
 from semblance.service.api.edge.request_body import BodyLimits
+from semblance.service.api.edge.stack import Edge, EdgePolicy
 from semblance.service.api.routes import ROUTERS, docs_page, playground
 from semblance.service.composition.services import open_services, served_models
 from semblance.service.errors import NotReady
@@ -93,7 +93,7 @@ def create_app(
     app.state.keys = keys  # for a server that reads them again
     limits = BodyLimits(settings.max_body_bytes, settings.body_pause_s, settings.body_timeout_s)
     policy = EdgePolicy(guard, AllowedHosts(settings.hosts), draining, readiness, AllowedOrigins(settings.origins))
-    app.add_middleware(EdgeMiddleware, metrics=metrics, limits=limits, policy=policy, tracers=tracers)
+    app.add_middleware(Edge, metrics=metrics, limits=limits, policy=policy, tracers=tracers)
     errors.install(app, metrics, [route for router in ROUTERS for route in router.routes])
     openapi.install(app, settings, models.names, guard)
     docs_page.install(app)

@@ -45,7 +45,7 @@ PARTS: Mapping[str, str] = {
     "use cases, other than embedding": r"service/(usecases|threads)",
     "writing JSON": r"json_answer|service/api/(schemas|error_shapes|ndjson)",
     "reading and validating the body": r"JsonRoute\._validate|_(parse|read) \(.*api/routing|RequestBody",
-    "log and metrics": r"EdgeMiddleware\._account",
+    "log and metrics": r"RequestLog\._account",
     "id, limits, headers, timings": r"service/api/edge",
     "finding the route": r"\((fastapi|starlette)/routing",
     "other layers of the framework": r"\((fastapi|starlette)/|service/api/routing",

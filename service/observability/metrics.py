@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import platform
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from typing import Literal, get_args
 
@@ -39,58 +39,43 @@ class Metrics:
     def __init__(self) -> None:
         # they are a fifth of all series, and no query uses them; this holds for the whole process
         disable_created_metrics()  # type: ignore[no-untyped-call]  # the library does not annotate it
-        self.registry = own = CollectorRegistry()
-        ProcessCollector(registry=own)
-        self._build = Gauge(
+        self.registry = registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
+        counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
+        histogram = partial(Histogram, registry=registry)
+        self._build = gauge(
             "semblance_build_info",
             "Always 1; the labels say what runs: build is the digest that GET /models shows of the default model.",
             ("version", "python", "model", "build"),
-            registry=own,
         )
-        self.requests = Counter("semblance_requests", "Requests answered.", ("route", "method", "status"), registry=own)
-        self.request_seconds = Histogram(
-            "semblance_request_seconds", "Time to answer.", ("route",), buckets=_SECONDS, registry=own
+        self.requests = counter("semblance_requests", "Requests answered.", ("route", "method", "status"))
+        self.request_seconds = histogram("semblance_request_seconds", "Time to answer.", ("route",), buckets=_SECONDS)
+        self.errors = counter("semblance_errors", "Requests refused or failed, by problem code.", ("code",))
+        self.stage_seconds = histogram(
+            "semblance_stage_seconds", "Time of a request by stage.", ("stage",), buckets=_SECONDS
         )
-        self.errors = Counter(
-            "semblance_errors", "Requests refused or failed, by problem code.", ("code",), registry=own
+        self.queued_tokens = gauge("semblance_queued_tokens", "Tokens waiting for the model.", ("urgency",))
+        self.batch_seconds = histogram("semblance_pass_seconds", "Time of one batch of the model.", buckets=_SECONDS)
+        self.failed_batches = counter(
+            "semblance_failed_passes", "Batches of the model that failed and were retried in halves."
         )
-        self.stage_seconds = Histogram(
-            "semblance_stage_seconds", "Time of a request by stage.", ("stage",), buckets=_SECONDS, registry=own
-        )
-        self.queued_tokens = Gauge(
-            "semblance_queued_tokens", "Tokens waiting for the model.", ("urgency",), registry=own
-        )
-        self.batch_seconds = Histogram(
-            "semblance_pass_seconds", "Time of one batch of the model.", buckets=_SECONDS, registry=own
-        )
-        self.failed_batches = Counter(
-            "semblance_failed_passes", "Batches of the model that failed and were retried in halves.", registry=own
-        )
-        self.batch_texts = Histogram(
-            "semblance_batch_texts", "Texts in one batch of the model.", buckets=_COUNTS, registry=own
-        )
-        self.batch_tokens = Counter("semblance_batch_tokens", "Tokens of the texts given to the model.", registry=own)
-        self.cache_lookups = Counter(
-            "semblance_cache_lookups", "Embeddings looked up: hit, or why not.", ("outcome",), registry=own
-        )
+        self.batch_texts = histogram("semblance_batch_texts", "Texts in one batch of the model.", buckets=_COUNTS)
+        self.batch_tokens = counter("semblance_batch_tokens", "Tokens of the texts given to the model.")
+        self.cache_lookups = counter("semblance_cache_lookups", "Embeddings looked up: hit, or why not.", ("outcome",))
         # looking up a series by its labels takes longer than counting
         self._requests = cache(self.requests.labels)
         self._request_seconds = cache(self.request_seconds.labels)
         self._stage_seconds = cache(self.stage_seconds.labels)
         self._cache_lookups = cache(self.cache_lookups.labels)
         self._collection_gauges = {
-            name: Gauge(f"semblance_{name}", text, ("collection",), registry=own) for name, text in _COLLECTION_GAUGES
+            name: gauge(f"semblance_{name}", text, ("collection",)) for name, text in _COLLECTION_GAUGES
         }
-        self._store_reachable = Gauge(
-            "semblance_store_reachable", "Whether the database of the documents answers.", registry=own
-        )
+        self._store_reachable = gauge("semblance_store_reachable", "Whether the database of the documents answers.")
         self._store_reachable.set(1)
-        self._store_contact = Gauge(
-            "semblance_store_seconds_since_contact", "Seconds since that database last answered.", registry=own
+        self._store_contact = gauge(
+            "semblance_store_seconds_since_contact", "Seconds since that database last answered."
         )
-        self._left_out = Gauge(
-            "semblance_collections_left_out", "Collections of it that could not be copied.", registry=own
-        )
+        self._left_out = gauge("semblance_collections_left_out", "Collections of it that could not be copied.")
         for outcome in ("hit", *get_args(Miss)):  # a rate needs the zero that came before
             self.cache_lookups.labels(outcome)
         for stage in STAGES:

@@ -17,7 +17,7 @@ from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
-from semblance.service.api.edge.middleware import SECURITY_HEADERS
+from semblance.service.api.edge.request_log import SECURITY_HEADERS
 from semblance.service.api.errors import problem
 
 SLICE = 4096  # bytes passed to the parser at once: bounds the number of pipelined requests that it emits

@@ -10,7 +10,7 @@ import shlex
 
 import pytest
 
-from semblance.service.api.edge.hosts import AllowedHosts
+from semblance.service.api.edge.origins import AllowedHosts
 from semblance.service.settings import Settings
 from tests.deploy.deployment import instructions, stages
 from tests.support.command_line import semblance_process

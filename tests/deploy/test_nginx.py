@@ -15,7 +15,7 @@ from typing import TypeAlias
 import httpx2
 import pytest
 
-from semblance.service.api.edge.middleware import SECURITY_HEADERS
+from semblance.service.api.edge.request_log import SECURITY_HEADERS
 from semblance.service.api.error_shapes import ErrorAnswer, TeiErrorAnswer
 from semblance.service.api.errors import ProblemDetails
 from tests.conftest import missing

@@ -1,4 +1,4 @@
-"""Which key a request needs: the scope of each route, and the check of its key."""
+"""Middleware: check the key of a request; the scope that each route requires."""
 
 from __future__ import annotations
 
@@ -7,29 +7,24 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from semblance.service.api.edge.key_entries import Key, KeyRing, KeyScope, digest_of
-from semblance.service.errors import Forbidden, Unauthorized
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-DOCUMENTS = "/collections/{name}/documents"
+from semblance.service.api.edge.context import context_of, is_documents, rejection
+from semblance.service.api.edge.key_entries import Key, KeyRing, KeyScope, digest_of
+from semblance.service.api.errors import STATUS
+from semblance.service.callers import UNLIMITED, set_caller
+from semblance.service.errors import Forbidden, Unauthorized
+from semblance.service.observability.metrics import Metrics
+
 METRICS = "/metrics"
 
-_DOCUMENTS = re.compile(DOCUMENTS.replace("{name}", "[^/]+"))
-_DOCUMENT = re.compile(_DOCUMENTS.pattern + "/.*", re.DOTALL)
+_DOCUMENT = re.compile(r"/collections/[^/]+/documents/.*", re.DOTALL)
 _DELETE = re.compile(r"/collections/[^/]+/delete")
 _OPEN = re.compile(r"/|/playground/.*|/live|/ready|/health|/docs|/docs/assets/.*|/openapi\.json")
 _READ_BY_POST = re.compile(  # queries too long for a URL
     r"/|/similarity|/search|/explain(/difference)?|/rerank|/score|/pooling|/embed|/embed_all|/tokenize|/decode"
     r"|/api/embed|/v1/(embeddings|rerank|score)|/v2/rerank|/collections/[^/]+/(count|list|duplicates|map)"
 )
-
-
-def is_documents(path: str) -> bool:
-    """Whether a path is that of all documents of a collection.
-
-    >>> is_documents("/collections/faq/documents"), is_documents("/collections/faq/documents/1")
-    (True, False)
-    """
-    return _DOCUMENTS.fullmatch(path) is not None
 
 
 def scope_of(method: str, path: str) -> KeyScope:
@@ -100,3 +95,41 @@ class Guard:
         if not matches:
             raise Unauthorized("unknown key")
         return matches[0]
+
+
+class KeyCheck:
+    """Rejects requests without a sufficient key, and sets the caller of the others."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics, guard: Guard) -> None:
+        self._app = app
+        self._metrics = metrics
+        self._guard = guard
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or reject it."""
+        try:
+            key = self._admitted(scope)
+        except Unauthorized as error:
+            response = rejection(self._metrics, STATUS[Unauthorized], error.code, str(error))
+            response.headers["www-authenticate"] = "Bearer"
+            await response(scope, receive, send)
+        except Forbidden as error:
+            context_of(scope).caller = error.caller  # for the log
+            await rejection(self._metrics, STATUS[Forbidden], error.code, str(error))(scope, receive, send)
+        else:
+            context_of(scope).caller = key.name if key else ""
+            set_caller(key.name if key else _address(scope), key.permission if key else UNLIMITED)
+            await self._app(scope, receive, send)
+
+    def _admitted(self, scope: Scope) -> Key | None:
+        """The key of a request; None without one. Raises Unauthorized, Forbidden."""
+        if not self._guard.ring.keys:  # anyone may call
+            return None
+        authorization = [value.decode("latin-1") for name, value in scope["headers"] if name == b"authorization"]
+        return self._guard.admit(scope["method"], scope["path"], authorization)
+
+
+def _address(scope: Scope) -> str:
+    """The address of the client; empty on a Unix socket."""
+    client = scope.get("client")
+    return str(client[0]) if client else ""

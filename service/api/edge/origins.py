@@ -1,20 +1,63 @@
-"""Whose pages may call the service from a browser.
+"""Middleware: reject requests to other hosts, and from pages of other origins.
 
-A page of any site can send a form, or a request without a body, to this machine, and needs no permission for it: only
-the answer stays hidden from it. But a browser tells whose page it is, in headers that no page can change: `Origin` on
-every method but GET and HEAD, and `Sec-Fetch-Site` where the connection is secure or to this machine.
+A page of any site can point its own name at this machine (DNS rebinding). Its browser then takes the service for a part
+of that site, and asks for no permission to call it; only the Host header still has the name of the page.
+
+A page of any site can also send a form, or a request without a body, to this machine, and needs no permission for it:
+only the response stays hidden from it. But a browser tells whose page it is, in headers that no page can change:
+`Origin` on every method but GET and HEAD, and `Sec-Fetch-Site` where the connection is secure or to this machine.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from semblance.service.api.edge.hosts import split_host
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from semblance.service.addresses import ANY_HOST, is_loopback
+from semblance.service.api.edge.context import RequestContext, context_of, rejection
+from semblance.service.observability.metrics import Metrics
 
 _SAME_ORIGIN = "same-origin"  # of a page as its browser says
 READING = frozenset({"GET", "HEAD", "OPTIONS"})  # methods that change nothing
 _PORTS = {"http": "80", "https": "443"}
+_HOST = re.compile(r"(?:\[(?P<address>[0-9a-f:.]+)\]|(?P<name>[^:\[\]/]*))(?::(?P<port>\d*))?", re.IGNORECASE)
+_WRONG_HOST = "the service may not be called under this host; list it in SEMBLANCE_ALLOWED_HOSTS to allow it"
+_WRONG_ORIGIN = (
+    "pages of this origin may not call the service from a browser; list it in SEMBLANCE_CORS_ORIGINS to allow it"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedHosts:
+    """Names and addresses, without ports and in lower case; `ANY_HOST` among them allows all.
+
+    >>> allowed = AllowedHosts({"search.example.org"})
+    >>> allowed.allow("Search.Example.org:443"), allowed.allow("[::1]:8000"), allowed.allow("example.org")
+    (True, True, False)
+    """
+
+    names: Collection[str] = (ANY_HOST,)
+
+    def allow(self, host: str) -> bool:
+        """Whether a request may have this Host header; this machine may always call itself."""
+        if ANY_HOST in self.names:
+            return True
+        name, _ = split_host(host.lower())
+        return name in self.names or is_loopback(name)
+
+
+def split_host(host: str) -> tuple[str, str]:
+    """The name or address, and the port, of a Host header; an empty name if it is malformed.
+
+    >>> split_host("[::1]:8000"), split_host("example.org"), split_host("a:b:c")
+    (('::1', '8000'), ('example.org', ''), ('', ''))
+    """
+    parsed = _HOST.fullmatch(host)
+    return (parsed["address"] or parsed["name"], parsed["port"] or "") if parsed else ("", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +86,6 @@ class AllowedOrigins:
         return _is_of(origin, headers.get("host", ""), any_port=site == _SAME_ORIGIN)
 
 
-def is_from_browser(headers: Mapping[str, str]) -> bool:
-    """Whether a request has a header by which browsers tell whose page it is from."""
-    return "origin" in headers or "sec-fetch-site" in headers
-
-
 def _is_of(origin: str, host: str, *, any_port: bool) -> bool:
     """Whether pages of an origin have this Host header, whose port some proxies leave out."""
     scheme, _, place = origin.lower().partition("://")
@@ -55,3 +93,25 @@ def _is_of(origin: str, host: str, *, any_port: bool) -> bool:
     if not name or name != own or scheme not in _PORTS:
         return False
     return any_port or (port or _PORTS[scheme]) == (own_port or _PORTS[scheme])
+
+
+class OriginCheck:
+    """Rejects requests to another host, and those from a page of another origin."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics, hosts: AllowedHosts, origins: AllowedOrigins) -> None:
+        self._app = app
+        self._metrics = metrics
+        self._hosts = hosts
+        self._origins = origins
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or reject it."""
+        await (self._rejected(context_of(scope)) or self._app)(scope, receive, send)
+
+    def _rejected(self, context: RequestContext) -> Response | None:
+        host = context.headers.get("host")  # HTTP/1.0 may do without, but browsers always send it
+        if host is not None and not self._hosts.allow(host):
+            return rejection(self._metrics, 421, "host_not_allowed", _WRONG_HOST)
+        if not self._origins.allow(context.method, context.headers):
+            return rejection(self._metrics, 403, "origin_not_allowed", _WRONG_ORIGIN)
+        return None

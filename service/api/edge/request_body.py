@@ -1,17 +1,23 @@
-"""The body of a request, limited in size, time and values; and the disconnect of its client."""
+"""Bodies of requests, limited in size, time and values; the middleware for their headers."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 import time
-from collections.abc import Awaitable
 from dataclasses import dataclass
 
 from starlette.exceptions import HTTPException
-from starlette.types import Message, Receive
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from semblance.service.api.edge.context import RequestContext, context_of, rejection
+from semblance.service.observability.metrics import Metrics
 
 MAX_VALUES = 100_000
-WATCH_AFTER_S = 0.005  # many requests are answered sooner, and need no task that watches for a disconnect
+
+_IDENTITY = "identity"
+_JSON = re.compile(r"application/([\w.-]+\+)?json\s*(;.*)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,54 +152,33 @@ class RequestBody:
         return min(self._limits.pause_s, self._deadline - now)
 
 
-class ClientLeft(Exception):
-    """The client disconnected before its answer."""
+class BodyCheck:
+    """Middleware: rejects requests whose headers announce a body that cannot be read."""
 
+    def __init__(self, app: ASGIApp, metrics: Metrics, limits: BodyLimits) -> None:
+        self._app = app
+        self._metrics = metrics
+        self._limits = limits
 
-async def while_connected(serving: Awaitable[None], body: RequestBody) -> None:
-    """Serve a request, and cancel it when its client disconnects.
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or reject it before any of its body is read."""
+        await (self._rejected(context_of(scope)) or self._app)(scope, receive, send)
 
-    Then its texts leave the queue of the model.
-
-    Raises:
-        ClientLeft: the client disconnected.
-    """
-    watch = _DisconnectWatch(body)
-    try:
-        await serving
-    except asyncio.CancelledError:
-        if watch.cancelled_it():
-            raise ClientLeft from None
-        raise
-    finally:
-        watch.stop()
-
-
-class _DisconnectWatch:
-    """Cancels the task that created it once the client of its request disconnects."""
-
-    def __init__(self, body: RequestBody) -> None:
-        self._body = body
-        self._disconnected = False
-        self._watcher: asyncio.Task[None] | None = None
-        self._serving = asyncio.current_task()
-        self._timer = asyncio.get_running_loop().call_later(WATCH_AFTER_S, self._start)
-
-    def cancelled_it(self) -> bool:
-        """Whether the task was cancelled for the disconnect alone, not for shutdown as well."""
-        return self._disconnected and self._serving is not None and self._serving.uncancel() == 0
-
-    def stop(self) -> None:
-        """Stop watching."""
-        self._timer.cancel()
-        if self._watcher is not None:
-            self._watcher.cancel()
-
-    def _start(self) -> None:
-        self._watcher = asyncio.ensure_future(self._watch())
-
-    async def _watch(self) -> None:
-        await self._body.disconnected()
-        self._disconnected = True
-        if self._serving is not None:
-            self._serving.cancel()
+    def _rejected(self, context: RequestContext) -> Response | None:
+        headers = context.headers
+        if context.method not in ("POST", "PUT", "PATCH") or not context.has_body:  # no other route reads a body
+            return None
+        if (headers.get("content-encoding", "") or _IDENTITY).lower() != _IDENTITY:
+            detail = "send the body uncompressed, without content-encoding"
+            response = rejection(self._metrics, 415, "unsupported_content_encoding", detail)
+            response.headers["accept-encoding"] = _IDENTITY
+            return response
+        if context.streamed:
+            return None
+        length = headers.get("content-length", "")
+        if length.isdigit() and int(length) > self._limits.max_bytes:
+            return rejection(self._metrics, 413, "body_too_large", self._limits.too_large())
+        if not _JSON.fullmatch(headers.get("content-type", "")):
+            detail = "send the body as content-type: application/json"
+            return rejection(self._metrics, 415, "unsupported_media_type", detail)
+        return None

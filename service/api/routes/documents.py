@@ -18,7 +18,7 @@ from semblance_client.vocabulary.documents import (
 from semblance_client.vocabulary.fields import CURSOR_PATTERN, VERSION_PATTERN
 from semblance_client.vocabulary.matching import MAX_PAGE
 
-from semblance.service.api.edge.keys import DOCUMENTS
+from semblance.service.api.edge.context import DOCUMENTS, context_of
 from semblance.service.api.ndjson import MEDIA_TYPE, StoreReport, StreamAnswer, answer_lines, read_lines
 from semblance.service.api.parameters import CollectionInPath, DocumentInPath
 from semblance.service.api.routing import StrictRoute, Use
@@ -39,7 +39,7 @@ class _NdjsonRoute(StrictRoute):
         as_json = super().get_route_handler()
 
         async def handler(request: Request) -> Response:
-            if request.scope["streamed"]:
+            if context_of(request.scope).streamed:
                 return await _store_lines(request)
             return await as_json(request)
 
@@ -96,7 +96,7 @@ async def _store_lines(request: Request) -> Response:
     await services[IndexDocuments].check_writable(name)
     lines = read_lines(request.stream(), services[Settings].max_body_bytes)
     batches = services[IndexStream].store(name, lines)
-    answer = answer_lines(StoreReport(batches), services[Metrics], request.scope["request_id"])
+    answer = answer_lines(StoreReport(batches), services[Metrics], context_of(request.scope).id)
     return StreamAnswer(answer, media_type=MEDIA_TYPE)
 
 

@@ -14,6 +14,7 @@ from semblance_client.vocabulary.duplicates import (
     FoundDuplicates,
 )
 
+from semblance.service.api.edge.context import context_of
 from semblance.service.api.formats import accepted_format
 from semblance.service.api.ndjson import MEDIA_TYPE as NDJSON
 from semblance.service.api.ndjson import StreamAnswer, answer_lines
@@ -64,7 +65,7 @@ async def find_duplicates(
         page = await find.page(name, body)
         return await json_answer("duplicates", len(page.groups), page.model_dump_json)
     report = _Report(name, await find.open(name, body))
-    lines = answer_lines(report, metrics, request.scope["request_id"])
+    lines = answer_lines(report, metrics, context_of(request.scope).id)
     return StreamAnswer(lines, media_type=NDJSON, headers={"x-accel-buffering": "no"})
 
 

@@ -11,8 +11,8 @@ from fastapi import FastAPI
 
 from semblance.service.api.edge.key_entries import KeyRing, entry_of
 from semblance.service.api.edge.keys import Guard
-from semblance.service.api.edge.middleware import EdgeMiddleware, EdgePolicy
 from semblance.service.api.edge.request_body import BodyLimits
+from semblance.service.api.edge.stack import Edge, EdgePolicy
 from semblance.service.callers import current_caller
 from semblance.service.observability.metrics import Metrics
 from semblance.service.settings import Settings
@@ -26,7 +26,7 @@ def telling(keys: str = "", trusted_proxies: str = "") -> Iterator[str]:
     """The URL of a route that answers with the caller."""
     app = FastAPI()
     policy = EdgePolicy(Guard(KeyRing(keys)))
-    app.add_middleware(EdgeMiddleware, metrics=Metrics(), limits=BodyLimits(1000, 600, 600), policy=policy)
+    app.add_middleware(Edge, metrics=Metrics(), limits=BodyLimits(1000, 600, 600), policy=policy)
 
     @app.get("/models")
     async def caller() -> str:

@@ -12,8 +12,9 @@ from semblance_client.vocabulary.documents import StoredLines
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from semblance.service.api.edge.middleware import EdgeMiddleware
+from semblance.service.api.edge.context import context_of
 from semblance.service.api.edge.request_body import BodyLimits
+from semblance.service.api.edge.stack import Edge
 from semblance.service.api.ndjson import StoreReport, StreamAnswer, answer_lines
 from semblance.service.observability.metrics import Metrics
 
@@ -31,10 +32,10 @@ async def test_an_unexpected_error_ends_the_stream_with_a_line(caplog: pytest.Lo
         raise RuntimeError("password hunter2")
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        answer = StreamAnswer(answer_lines(StoreReport(batches()), metrics, scope["request_id"]))
+        answer = StreamAnswer(answer_lines(StoreReport(batches()), metrics, context_of(scope).id))
         await answer(scope, receive, send)
 
-    transport = httpx2.ASGITransport(EdgeMiddleware(app, metrics, LIMITS))
+    transport = httpx2.ASGITransport(Edge(app, metrics, LIMITS))
     async with httpx2.AsyncClient(transport=transport, base_url="http://test") as client:
         answer = await client.post("/collections/c/documents")
     assert answer.status_code == 200

@@ -14,8 +14,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from semblance.service.api import errors
 from semblance.service.api.edge.key_entries import KeyRing, entry_of
 from semblance.service.api.edge.keys import Guard
-from semblance.service.api.edge.middleware import SECURITY_HEADERS, EdgeMiddleware, EdgePolicy
 from semblance.service.api.edge.request_body import BodyLimits
+from semblance.service.api.edge.request_log import SECURITY_HEADERS
+from semblance.service.api.edge.stack import Edge, EdgePolicy
 from semblance.service.observability.metrics import Metrics
 from semblance.service.observability.stages import STAGES
 from semblance.service.process.readiness import Draining
@@ -29,8 +30,8 @@ def client_of(app: ASGIApp) -> httpx2.AsyncClient:
     return httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://test")
 
 
-def edge(app: ASGIApp, policy: EdgePolicy = EdgePolicy()) -> EdgeMiddleware:  # noqa: B008 - frozen
-    return EdgeMiddleware(app, Metrics(), LIMITS, policy)
+def edge(app: ASGIApp, policy: EdgePolicy = EdgePolicy()) -> Edge:  # noqa: B008 - frozen
+    return Edge(app, Metrics(), LIMITS, policy)
 
 
 def receiving(*messages: Message, pauses: int = 0) -> Receive:
@@ -68,7 +69,7 @@ def hanging(cancelled: list[Message | None], *, reads: bool = True) -> ASGIApp:
 
 async def test_an_unexpected_error_is_opaque_and_logged_with_its_id(caplog: pytest.LogCaptureFixture) -> None:
     app, metrics = FastAPI(), Metrics()
-    app.add_middleware(EdgeMiddleware, metrics=metrics, limits=LIMITS)
+    app.add_middleware(Edge, metrics=metrics, limits=LIMITS)
     errors.install(app, metrics, app.routes)
 
     @app.get("/fails")
@@ -117,7 +118,7 @@ async def test_a_disconnect_cancels_a_request_without_body(caplog: pytest.LogCap
     scope = {"type": "http", "method": "GET", "path": "/explain", "headers": []}
     with caplog.at_level(logging.INFO, "service.access"):
         async with asyncio.timeout(CEILING_S):
-            app = EdgeMiddleware(hanging(cancelled, reads=reads), metrics, LIMITS)
+            app = Edge(hanging(cancelled, reads=reads), metrics, LIMITS)
             await app(scope, receiving(UNREAD), no_answer)
     assert cancelled == [UNREAD if reads else None]
     assert [record.getMessage() for record in caplog.records] == ["GET /explain 499"]
