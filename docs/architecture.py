@@ -29,8 +29,8 @@ MODELS: Sequence[Sequence[str]] = (
     ("networks",),
     ("weightings", "projections"),
     ("adaptation", "model_files"),
-    ("similarities",),
     ("measures",),
+    ("alignment",),
     ("tokenization", "files"),
 )
 WIDTH, GAP, ROW, TOP = 560, 8, 62, 64

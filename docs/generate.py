@@ -73,7 +73,7 @@ def measures() -> Iterator[str]:
     """Table of measures, from the paragraphs of their docstrings."""
     yield "| measure | what it is | formula | bounds | explains | multiplications a pair | when | source |"
     yield "|---|---|---|---|---|---|---|---|"
-    for name in catalogue.names(catalogue.SIMILARITIES):
+    for name in catalogue.names(catalogue.MEASURES):
         similarity = catalogue.similarity(name)
         doc = inspect.getdoc(type(similarity)) or ""
         cells = (

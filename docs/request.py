@@ -12,7 +12,7 @@ from typing import NamedTuple
 from semblance_client.vocabulary.similarity import SimilarityRequest
 
 from semblance.models.encoders.transformer import Transformer
-from semblance.models.similarities.cosine import Cosine
+from semblance.models.measures.cosine import Cosine
 from semblance.service.api.edge.stack import Edge
 from semblance.service.api.routes.similarity import compare_texts
 from semblance.service.api.routing import JsonRoute

@@ -1,6 +1,6 @@
 """Entries of the families, found by file name, without registration.
 
-A family is a folder of modules, such as `models/similarities/`. The file `rcmd.py` defines the class whose name,
+A family is a folder of modules, such as `models/measures/`. The file `rcmd.py` defines the class whose name,
 ignoring case and underscores, is `rcmd`. A module whose name begins with `_` is shared code and no entry. Modules are
 imported on first use.
 """
@@ -18,14 +18,14 @@ from semblance.models.embeddings import Want
 from semblance.models.errors import MeasureNotInstalled, NotExplainable, UnknownMeasure, UnknownName
 from semblance.models.protocols import Explainable, Similarity
 
-SIMILARITIES = "semblance.models.similarities"
+MEASURES = "semblance.models.measures"
 
 
 @cache
 def names(family: str) -> tuple[str, ...]:
-    """Sorted entries of a family, an importable package such as `semblance.models.similarities`.
+    """Sorted entries of a family, an importable package such as `semblance.models.measures`.
 
-    >>> "rcmd" in names("semblance.models.similarities")
+    >>> "rcmd" in names("semblance.models.measures")
     True
     """
     package = importlib.import_module(family)
@@ -40,7 +40,7 @@ def find(family: str, name: str) -> type[Any]:
         UnknownName: the family has no such file.
     """
     if name not in names(family):
-        error = UnknownMeasure if family == SIMILARITIES else UnknownName
+        error = UnknownMeasure if family == MEASURES else UnknownName
         raise error(family.rpartition(".")[2], name, names(family))
     module = importlib.import_module(f"{family}.{name}")
     class_name = name.replace("_", "")
@@ -53,7 +53,7 @@ def find(family: str, name: str) -> type[Any]:
 @cache
 def measures() -> tuple[str, ...]:
     """Sorted names of the measures whose packages are installed."""
-    return tuple(name for name in names(SIMILARITIES) if _is_installed(find(SIMILARITIES, name)))
+    return tuple(name for name in names(MEASURES) if _is_installed(find(MEASURES, name)))
 
 
 def _is_installed(measure: type[Similarity]) -> bool:
@@ -80,7 +80,7 @@ def similarity(name: str) -> Similarity:
     Raises:
         UnknownMeasure: no such measure, or its package is not installed.
     """
-    found: type[Similarity] = find(SIMILARITIES, name)
+    found: type[Similarity] = find(MEASURES, name)
     if not _is_installed(found):
         raise MeasureNotInstalled(name, "pot", "transport")
     return found()

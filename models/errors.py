@@ -72,7 +72,7 @@ class UnknownMeasure(UnknownName):
 
 
 class MissingExtra(SemblanceError):
-    """What is asked for needs a package that an extra installs."""
+    """The request needs a package that an extra installs."""
 
     code = "missing_extra"
 
@@ -84,7 +84,7 @@ class MeasureNotInstalled(UnknownMeasure):
     """A measure needs a package that an extra installs."""
 
     def __init__(self, name: str, package: str, extra: str) -> None:
-        self.family = "similarities"
+        self.family = "measures"
         self.name = name
         SemblanceError.__init__(self, _needs(f"the measure {name!r}", package, extra))
 

@@ -162,7 +162,7 @@ class Partner:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What a part of a query adds to the score of a text; its partners there, strongest first."""
+    """Contribution of a part of a query to a score; its partners in the text, strongest first."""
 
     contribution: float
     partners: tuple[Partner, ...] = ()
@@ -229,7 +229,7 @@ def _partner(explanation: Explanation, i: int, j: int) -> Partner:
 
 
 def _rest(explanation: Explanation) -> float:
-    """What the shares of words and special tokens lack of a score."""
+    """The score minus the shares of words and special tokens."""
     words = explanation.contribution.sum(axis=1)  # summed as the shares are, so that nothing is lost between them
     return explanation.score - explanation.special - float(words.sum())
 

@@ -163,9 +163,9 @@ def similarity(
         BadCheckpoint, MissingExtra: as `load`.
         TypeError: `model` is none of these.
     """
+    from semblance.models.alignment.pairwise import score_all_pairs  # noqa: PLC0415 - imports numpy
     from semblance.models.catalogue import similarity as find  # noqa: PLC0415 - imports numpy
     from semblance.models.embeddings import TokenEmbeddings  # noqa: PLC0415 - imports numpy
-    from semblance.models.measures.pairwise import score_all_pairs  # noqa: PLC0415 - imports numpy
 
     found = find(measure)
     left, right = ([each] if isinstance(each, str | TokenEmbeddings) else [*each] for each in (a, b))

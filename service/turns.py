@@ -17,7 +17,7 @@ from semblance.service.callers import current_caller
 from semblance.service.errors import NotReady, Overloaded
 from semblance.service.threads import Completion, deliver, while_needed
 
-MOST_WAITING = 1024  # tasks of all callers together; each has an equal share, and all of it while alone
+MAX_WAITING = 1024  # tasks of all callers together; each has an equal share, and all of it while alone
 RETRY_AFTER_S = 1
 INLINE_S = 0.0005  # longest work that may block the event loop; a round trip to a thread costs a fifth of it
 
@@ -135,12 +135,12 @@ class TurnThreads:
         if self._closing:
             raise NotReady()
         counts = self._waiting.counts
-        if sum(counts.values()) < MOST_WAITING:
+        if sum(counts.values()) < MAX_WAITING:
             return
         self._waiting.keep(lambda work: work.needed)
         counts = self._waiting.counts
-        own, share = counts.get(caller, 0), MOST_WAITING // len({caller, *counts})
-        if sum(counts.values()) >= MOST_WAITING and own >= share:
+        own, share = counts.get(caller, 0), MAX_WAITING // len({caller, *counts})
+        if sum(counts.values()) >= MAX_WAITING and own >= share:
             raise Overloaded(f"{own:,} tasks of this caller are waiting already: try again later", RETRY_AFTER_S)
 
     def _run(self) -> None:

@@ -18,7 +18,7 @@ from benchmarks.bounds.bound import at_least
 from benchmarks.speed import cached_similarity, encoding
 from benchmarks.speed.measures import random_embeddings
 from semblance.models import catalogue
-from semblance.models.measures.pairwise import score_all_pairs
+from semblance.models.alignment.pairwise import score_all_pairs
 from semblance.models.runtime import RUNTIMES
 from tests.support.load_generator import Load, post, run_loads
 from tests.support.running_service import running_service

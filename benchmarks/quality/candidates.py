@@ -22,10 +22,10 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from semblance.models.alignment.pairwise import score_all_pairs
+from semblance.models.alignment.ragged import split_by_size
 from semblance.models.catalogue import similarity
 from semblance.models.embeddings import Doubles
-from semblance.models.measures.pairwise import score_all_pairs
-from semblance.models.measures.ragged import split_by_size
 from semblance.models.protocols import Encoder
 from semblance.models.runtime import Compute
 from semblance.service.model_loading.builtin import BUILT_IN

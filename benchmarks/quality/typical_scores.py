@@ -35,7 +35,7 @@ def main() -> None:
     results = []
     for model in options.models:
         scorer = LocalScorer(read_source(model).load(model, Compute()), no_progress)
-        scores = list(typical_scores(tasks, scorer, catalogue.names(catalogue.SIMILARITIES)))
+        scores = list(typical_scores(tasks, scorer, catalogue.names(catalogue.MEASURES)))
         print_table(typical_table(model, scores))
         results += [{"model": model, **asdict(each)} for each in scores]
     save_results("typical_scores", results)

@@ -48,8 +48,8 @@ FOREIGN_SCRIPTS = ("ar", "bg", "bn", "el", "fa", "he", "hi", "ja", "ko", "ru", "
 FOREIGN_LATIN = ("cs", "de", "es", "fi", "fr", "hu", "id", "it", "nl", "pl", "pt", "sv", "tr", "vi")
 ENGLISH_SETS = ("stsb_dev", "pit_dev", "qqp_dev", "msrp_train")
 NAME_LOCALES = ("en_US", "en_IN", "de_DE", "es_MX", "fr_FR", "pl_PL", "tr_TR", "id_ID")
-MOST_ENGLISH = 0.02
-LEAST_FOREIGN = 0.9
+MAX_ENGLISH = 0.02
+MIN_FOREIGN = 0.9
 
 _PLACEHOLDERS = re.compile(r"%\(\w+\)[sd]|%[sdr]|\{[^}]*\}|<[^>]+>|&\w+;|https?://\S+")
 
@@ -169,9 +169,9 @@ def main() -> None:
     save_results("unread_texts", [asdict(each) for each in results])
     foreign = {_display(language) for language in FOREIGN_SCRIPTS}
     for each in results:
-        if each.kind in foreign and each.warned < LEAST_FOREIGN:
+        if each.kind in foreign and each.warned < MIN_FOREIGN:
             raise SystemExit(f"{each.model} warns of only {each.warned:.1%} of the texts in {each.kind}")
-        if each.kind.startswith("English") and each.warned > MOST_ENGLISH:
+        if each.kind.startswith("English") and each.warned > MAX_ENGLISH:
             raise SystemExit(f"{each.model} warns of {each.warned:.1%} of {each.kind}")
 
 

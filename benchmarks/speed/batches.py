@@ -40,7 +40,7 @@ from tests.support.wide_console import wide_console
 
 TEXTS = 200_000
 KILLED = 2  # workers
-LEAST_COSINE = 0.9999
+MIN_COSINE = 0.9999
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ def main() -> None:
     console.print(f"least cosine of a row's two vectors: {cosine:.6f}")
     save_results("batches", {"texts": len(texts), "cosine": cosine, "runs": [asdict(run) for run in runs]})
     whole = all(run.rows == len(texts) and not run.duplicates for run in runs)
-    if not whole or cosine < LEAST_COSINE or runs[1].killed < KILLED:
+    if not whole or cosine < MIN_COSINE or runs[1].killed < KILLED:
         raise SystemExit("rows are missing, there twice or different, or no worker was killed")
 
 

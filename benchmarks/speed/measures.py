@@ -75,7 +75,7 @@ def rates() -> Iterator[Rate]:
     """Rates of all measures at all numbers of tokens."""
     rng = np.random.default_rng(0)
     pairs = {n: [(random_embeddings(rng, n), random_embeddings(rng, n)) for _ in range(8)] for n in TOKENS}
-    for name in track(catalogue.names(catalogue.SIMILARITIES), "measures"):
+    for name in track(catalogue.names(catalogue.MEASURES), "measures"):
         oracle = ORACLES.get(name)
         for n in TOKENS:
             fast = _rate(catalogue.similarity(name).score, pairs[n])

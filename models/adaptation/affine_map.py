@@ -65,7 +65,7 @@ def read_affine_map(file: Path) -> AffineMap:
     """Read a file written by `AffineMap.save`.
 
     Raises:
-        BadCheckpoint: the file cannot be read, or is no projection.
+        BadCheckpoint: the file cannot be read, or is not a projection.
     """
     try:
         with safe_open(file, framework="numpy") as tensors:

@@ -16,7 +16,7 @@ from semblance.models.errors import BadDataSet
 from semblance.models.files.lines import Advance, json_lines, text_lines
 
 SEPARATORS = ",;\t"  # of the fields of a CSV file; spreadsheets of many countries write semicolons
-MOST_CHARS = 16_000_000  # of a field: a quote that is never closed must not read the whole file into memory
+MAX_CHARS = 16_000_000  # of a field: a quote that is never closed must not read the whole file into memory
 
 _BOOLEANS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
 
@@ -74,7 +74,7 @@ def finite_number(text: str, file: Path, line: int, column: str) -> float:
     """Parse a finite number.
 
     Raises:
-        BadDataSet: the field is no number, nan or infinite.
+        BadDataSet: the field is not a number, nan or infinite.
     """
     try:
         number = float(text)
@@ -144,7 +144,7 @@ def csv_rows(file: Path, errors: str = "strict", advance: Advance | None = None)
     """
     lines = (f"{line}\n" for _, line in text_lines(file, errors, advance=advance))
     first = next(lines, "")
-    csv.field_size_limit(MOST_CHARS)
+    csv.field_size_limit(MAX_CHARS)
     rows = csv.reader(_joined(first, lines), delimiter=max(SEPARATORS, key=first.count), strict=True)
     begun = 1
     try:

@@ -47,7 +47,7 @@ class WordVectorFile:
         """Read the first line of a text file, or the array names of a .npz.
 
         Raises:
-            BadCheckpoint: it is no file of word vectors, or its SHA-256 is not the expected one.
+            BadCheckpoint: it is not a file of word vectors, or its SHA-256 is not the expected one.
         """
         file = source.path
         sha256 = file_sha256(file)

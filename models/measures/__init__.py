@@ -1,1 +1,1 @@
-"""Shared parts of the measures: alignments, transport plans, fuzzy sets, batched scoring."""
+"""Similarity measures, one per file, named as in their papers."""

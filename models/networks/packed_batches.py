@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn, segment_reduce
 
+from semblance.models.alignment.ragged import split_by_size
 from semblance.models.embeddings import Floats, Precision, Want
 from semblance.models.errors import DeviceLost, NotExportable
-from semblance.models.measures.ragged import split_by_size
 from semblance.models.networks.agreement import least_cosine
 from semblance.models.networks.cuda_graphs import (
     MAX_TOKENS,

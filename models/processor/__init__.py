@@ -1,1 +1,1 @@
-"""What the processor can do: cores that may be used, its fastest number type."""
+"""Capabilities of the processor: cores that may be used, its fastest number type."""

@@ -1,4 +1,4 @@
-"""How many cores of the machine this process may keep busy."""
+"""The number of cores that this process may keep busy."""
 
 from __future__ import annotations
 

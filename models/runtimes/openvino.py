@@ -47,8 +47,8 @@ class OpenVino:
     OpenVINO compiles and caches kernels for each shape that it meets, so batches are padded to one of few shapes.
 
     Raises:
-        NotExportable: the device is no CPU; OpenVINO cannot convert or compile the network, or its attention depends on
-            more than the tokens of a text; or the export cannot be written.
+        NotExportable: the device is not a CPU; OpenVINO cannot convert or compile the network, or its attention depends
+            on more than the tokens of a text; or the export cannot be written.
         MissingExtra: it must be exported, and torch is not installed.
         BadCheckpoint: see `TorchNetwork` and `bert_graph`.
     """

@@ -18,7 +18,7 @@ BLOCK_CHARS = 5000  # of a text that are split into sentences at a time
 
 
 class Cut(NamedTuple):
-    """How texts are cut.
+    """The way in which texts are cut.
 
     Attributes:
         tokens: maximum number of tokens of a passage, special and prompt tokens included.

@@ -1,4 +1,4 @@
-"""How much of a text a model can read, judged by the vocabulary of its tokenizer."""
+"""The part of a text that a model can read, judged by the vocabulary of its tokenizer."""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@ A term is a word, folded: in lower case, without accents and vowel points, and i
 (NFKC), so that half-width katakana are katakana. Words that are joined, as in E-4711, no.12/3 or don't, are a term
 each, and if there is a digit, so are they together, whatever hyphen joins them: then E-4711 is not the same as E 4711.
 Scripts without spaces between words, and Korean, which joins particles to them, have characters and pairs of characters
-as terms. Characters that are not seen, such as soft hyphens, are no part of a word; only the zero-width space ends one,
-as in the word boundaries of Unicode (UAX 29).
+as terms. Characters that are not seen, such as soft hyphens, are not part of a word; only the zero-width space ends
+one, as in the word boundaries of Unicode (UAX 29).
 """
 
 from __future__ import annotations

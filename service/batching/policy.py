@@ -12,7 +12,7 @@ from semblance.service.ports.embedding import Urgency
 DELAY_S_PER_TOKEN = 0.001  # a request of 20 tokens overtakes those of 40 or more that arrived up to 20 ms earlier
 BULK_DELAY_S = 15.0  # background work waits at most this long for requests that arrived later
 PADDING_SLACK = 16  # tokens of padding that are always accepted: a batch of its own would cost as much
-MOST_SHARES = 100  # a waiting caller's lead falls by this part of all tokens served, however many callers are new
+MAX_SHARES = 100  # a waiting caller's debt falls by this part of all tokens served, however many callers are new
 
 
 class Candidate(NamedTuple):
@@ -54,10 +54,10 @@ def due_time(arrived_s: float, tokens: int, *, bulk: bool) -> float:
     return arrived_s + tokens * DELAY_S_PER_TOKEN + (BULK_DELAY_S if bulk else 0.0)
 
 
-def turn_order(heads: Iterable[Candidate], leads: Mapping[str, float], now: float) -> list[str]:
+def turn_order(heads: Iterable[Candidate], debts: Mapping[str, float], now: float) -> list[str]:
     """Callers in the order of their turns.
 
-    The caller with the smallest lead is first, of equal ones the caller whose text is due first. Callers who only wait
+    The caller with the smallest debt is first, of equal ones the caller whose text is due first. Callers who only wait
     for background work that is not due yet come last.
 
     >>> heads = [Candidate("a", 5, "m", 1.0), Candidate("b", 5, "m", 2.0), Candidate("c", 5, "m", 9.0, "bulk")]
@@ -66,17 +66,17 @@ def turn_order(heads: Iterable[Candidate], leads: Mapping[str, float], now: floa
 
     Args:
         heads: the text of each waiting caller that is due first.
-        leads: see `leads_after`.
+        debts: see `debts_after`.
         now: the current time, on the clock of the due times.
     """
 
     def turn(head: Candidate) -> tuple[bool, float, float]:
-        return head.urgency == "bulk" and head.due > now, leads.get(head.caller, 0.0), head.due
+        return head.urgency == "bulk" and head.due > now, debts.get(head.caller, 0.0), head.due
 
     return [head.caller for head in sorted(heads, key=turn)]
 
 
-def next_batch(window: Sequence[Candidate], limits: Limits, leads: Mapping[str, float]) -> list[int]:
+def next_batch(window: Sequence[Candidate], limits: Limits, debts: Mapping[str, float]) -> list[int]:
     """Positions of the next batch among the considered texts; empty only if there are none.
 
     The first text always runs. Texts of its group join it, nearest in length first and then in their order, until the
@@ -90,10 +90,10 @@ def next_batch(window: Sequence[Candidate], limits: Limits, leads: Mapping[str, 
     if not window:
         return []
     first = window[0]
-    far_ahead = leads.get(first.caller, 0.0) + limits.batch_tokens
+    far_ahead = debts.get(first.caller, 0.0) + limits.batch_tokens
 
     def preference(i: int) -> tuple[bool, int]:
-        return leads.get(window[i].caller, 0.0) >= far_ahead, abs(window[i].tokens - first.tokens)
+        return debts.get(window[i].caller, 0.0) >= far_ahead, abs(window[i].tokens - first.tokens)
 
     others = sorted((i for i in range(1, len(window)) if window[i].group == first.group), key=preference)
     batch, tokens, shortest, longest = [0], first.tokens, first.tokens, first.tokens
@@ -107,31 +107,31 @@ def next_batch(window: Sequence[Candidate], limits: Limits, leads: Mapping[str, 
     return batch
 
 
-def leads_after(leads: Mapping[str, float], batch: Sequence[Candidate], batch_tokens: int) -> dict[str, float]:
-    """The leads of callers after a batch: tokens by which each is ahead of the next one.
+def debts_after(debts: Mapping[str, float], batch: Sequence[Candidate], batch_tokens: int) -> dict[str, float]:
+    """The debts of callers after a batch: tokens that each was served beyond the next one.
 
-    This is start-time fair queueing. The texts of a batch count for their callers, and all leads are counted from that
-    of its first caller. Callers without a lead are level with that one, so waiting for nothing saves no credit. A lead
+    This is start-time fair queueing. The texts of a batch count for their callers, and all debts are counted from that
+    of its first caller. Callers without a debt are level with that one, so waiting for nothing saves no credit. A debt
     is at most two batches: what others left over delays a caller no longer than that. It also falls by a hundredth of
-    all tokens served, so that a stream of new callers, who have no lead, cannot keep a waiting one back.
+    all tokens served, so that a stream of new callers, who have no debt, cannot keep a waiting one back.
 
-    >>> after = leads_after({"a": 50.0, "b": 80.0}, [Candidate("a", 30, "m", 1.0), Candidate("c", 20, "m", 2.0)], 1000)
+    >>> after = debts_after({"a": 50.0, "b": 80.0}, [Candidate("a", 30, "m", 1.0), Candidate("c", 20, "m", 2.0)], 1000)
     >>> sorted(after.items())
     [('a', 30.0), ('b', 30.0), ('c', 20.0)]
 
     Args:
-        leads: the leads before the batch; callers that are left out have none.
+        debts: the debts before the batch; callers that are left out have none.
         batch: its texts, the first one first.
         batch_tokens: maximum tokens in a batch; a single text may have more.
     """
     served = Counter[str]()
     for text in batch:
         served[text.caller] += text.tokens
-    start = max(leads.get(batch[0].caller, 0.0), served.total() / MOST_SHARES)
+    start = max(debts.get(batch[0].caller, 0.0), served.total() / MAX_SHARES)
     most = 2.0 * max(batch_tokens, served.total())
-    callers = leads.keys() | served.keys()
-    after = {each: min(max(leads.get(each, 0.0) - start, 0.0) + served[each], most) for each in callers}
-    return {caller: lead for caller, lead in after.items() if lead > 0}
+    callers = debts.keys() | served.keys()
+    after = {each: min(max(debts.get(each, 0.0) - start, 0.0) + served[each], most) for each in callers}
+    return {caller: debt for caller, debt in after.items() if debt > 0}
 
 
 def room_of(caller: str, waiting: Mapping[str, int], queued_tokens: int) -> int:

@@ -9,11 +9,11 @@ from itertools import chain, islice
 
 from sortedcontainers import SortedKeyList
 
-from semblance.service.batching.policy import Candidate, Limits, leads_after, next_batch, turn_order
+from semblance.service.batching.policy import Candidate, Limits, debts_after, next_batch, turn_order
 from semblance.service.batching.requests import QueuedText
 from semblance.service.ports.embedding import Urgency
 
-LEAST_TOKENS = 64  # of a part of the waiting texts: fewer are sooner done together, on all cores
+MIN_TOKENS = 64  # of a part of the waiting texts: fewer are sooner done together, on all cores
 
 
 class Turns:
@@ -22,7 +22,7 @@ class Turns:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._waiting: dict[str, SortedKeyList[QueuedText, float]] = {}  # by caller
-        self._leads: Mapping[str, float] = {}
+        self._debts: Mapping[str, float] = {}
         self._texts = 0
         self._interactive_tokens = Counter[str]()  # by caller
         self._dropped: set[str] = set()  # callers with texts in `_waiting` that wait no more; `take` removes them
@@ -67,22 +67,22 @@ class Turns:
             share: threads that are free for batches, among which the waiting texts are divided.
         """
         self._clean()
-        order = turn_order((texts[0].candidate for texts in self._waiting.values()), self._leads, now)
+        order = turn_order((texts[0].candidate for texts in self._waiting.values()), self._debts, now)
         in_order = chain.from_iterable(self._waiting[caller] for caller in order)
         window = list(islice(in_order, self._limits.window))
         limits = replace(self._limits, batch_tokens=self._budget(share))
-        batch = [window[i] for i in next_batch([text.candidate for text in window], limits, self._leads)]
+        batch = [window[i] for i in next_batch([text.candidate for text in window], limits, self._debts)]
         for text in batch:
             self._waiting[text.candidate.caller].remove(text)
             self._mark_removed(text)
         if batch:
-            self._leads = leads_after(self._leads, [text.candidate for text in batch], self._limits.batch_tokens)
+            self._debts = debts_after(self._debts, [text.candidate for text in batch], self._limits.batch_tokens)
         return batch
 
     def _budget(self, share: int) -> int:
         """Tokens of the next batch."""
         part = -(-sum(self.tokens.values()) // share)
-        return min(self._limits.batch_tokens, max(part, LEAST_TOKENS))
+        return min(self._limits.batch_tokens, max(part, MIN_TOKENS))
 
     def clear(self) -> None:
         """Remove all texts."""
@@ -97,7 +97,7 @@ class Turns:
 
     def _expected_turn(self, candidate: Candidate) -> tuple[bool, float]:
         """For comparing callers: the one that waits for fewer tokens is served sooner."""
-        backlog = self._leads.get(candidate.caller, 0.0) + self._interactive_tokens[candidate.caller]
+        backlog = self._debts.get(candidate.caller, 0.0) + self._interactive_tokens[candidate.caller]
         return candidate.urgency == "bulk", backlog
 
     def _clean(self) -> None:

@@ -29,7 +29,7 @@ from semblance.service.threads import deliver
 log = logging.getLogger(__name__)
 
 STOP_TIMEOUT_S = 0.3  # for the running batches, whose callers are gone
-LEAST_LIMIT = 256  # tokens of a batch, however many threads share the limit: smaller ones cost more a token
+MIN_LIMIT = 256  # tokens of a batch, however many threads share the limit: smaller ones cost more a token
 
 
 class Worker:
@@ -57,7 +57,7 @@ class Worker:
         self._on_lost = on_lost
         self._clock = clock
         self._tokenizer = TokenizerThread()
-        batch_tokens = min(limits.batch_tokens, max(limits.batch_tokens // threads, LEAST_LIMIT))
+        batch_tokens = min(limits.batch_tokens, max(limits.batch_tokens // threads, MIN_LIMIT))
         self._queue = Queue(replace(limits, batch_tokens=batch_tokens), metrics, clock)
         self._wake = threading.Condition()
         self._stopping = False

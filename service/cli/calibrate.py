@@ -10,6 +10,7 @@ import numpy as np
 import typer
 from rich.console import Console
 
+from semblance.models.alignment.centered_isotonic import centered_isotonic
 from semblance.models.catalogue import similarity
 from semblance.models.embeddings import Doubles
 from semblance.models.errors import BadDataSet, SemblanceError
@@ -18,7 +19,6 @@ from semblance.models.judgments.pair_scorer import PairScorer
 from semblance.models.judgments.pairs import GradedPairs, LabeledPairs, labeled
 from semblance.models.judgments.reliability import Reliability, Scored, cross_fitted, error_cell, reliability
 from semblance.models.judgments.user_tables import PAIR_LAYOUTS, read_user_data, renamed_columns
-from semblance.models.measures.centered_isotonic import centered_isotonic
 from semblance.models.text import Booleans
 from semblance.service.cli.toolbox.console import TextTable, loop_bars, print_line, print_table
 from semblance.service.cli.toolbox.lab import lab_module

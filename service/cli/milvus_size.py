@@ -1,4 +1,4 @@
-"""What a number of documents needs on Milvus: machines, hours and money."""
+"""Size of a Milvus deployment for a number of documents: machines, hours and money."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Prices:
 
 @dataclass(frozen=True, slots=True)
 class MilvusEstimate:
-    """What a collection needs on Milvus.
+    """Needs of a collection on Milvus.
 
     Attributes:
         memory: bytes of all query nodes.

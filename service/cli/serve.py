@@ -101,7 +101,7 @@ def _announce(settings: Settings, host: str, port: int) -> None:
 
 
 def first_steps(address: str, *, keys: bool, sample: bool) -> str:
-    """What a newcomer can try: a page, a command for another terminal, and how to stop.
+    """First steps for a newcomer: a page, a command for another terminal, and how to stop.
 
     Args:
         address: of the service, as a URL.

@@ -25,7 +25,7 @@ PROCESS = 350_000_000  # a replica with the default model
 
 @dataclass(frozen=True, slots=True)
 class SizeEstimate:
-    """What a collection needs, in bytes.
+    """Needs of a collection, in bytes.
 
     Attributes:
         engine: of its index.

@@ -108,7 +108,7 @@ token_codes = Table(
     Column("passage", Integer, primary_key=True, autoincrement=False, server_default="0"),
     Column("size", Integer, nullable=False),  # bytes of `codes`, for sums that need not read them
     Column("error", Float, nullable=False),
-    Column("codes", LargeBinary, nullable=False),  # semblance.models.measures.quantized_tokens
+    Column("codes", LargeBinary, nullable=False),  # semblance.models.alignment.quantized_tokens
     _digest(),
     ForeignKeyConstraint(["collection", "id"], ["documents.collection", "documents.id"], ondelete="CASCADE"),
 )

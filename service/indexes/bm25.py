@@ -218,7 +218,7 @@ class Bm25:
         return scores
 
     def _part(self, term: _QueryTerm, counts: Counts, rows: Rows) -> Doubles:
-        """What a term adds to the scores of rows that have it `counts` times."""
+        """Contribution of a term to the scores of rows that have it `counts` times."""
         lengths = np.frombuffer(self._lengths, np.uint32)[rows]
         mean = self._live_terms / self._live_rows
         tf = counts.astype(np.float64)

@@ -12,8 +12,8 @@ from typing import Self
 import numpy as np
 from semblance_client.vocabulary.responses import RequestWarning
 
+from semblance.models.alignment.ragged import split_by_size
 from semblance.models.embeddings import Floats
-from semblance.models.measures.ragged import split_by_size
 from semblance.service.errors import IndexDamaged
 from semblance.service.filters import Filter
 from semblance.service.indexes.bm25 import TextTerms

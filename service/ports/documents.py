@@ -71,7 +71,7 @@ class Commit(NamedTuple):
 
 
 class _Generation:
-    """What determines the embeddings of a collection: its encoder, and how documents are cut."""
+    """Key of the embeddings of a collection: its encoder, and how documents are cut."""
 
     __slots__ = ()
 
@@ -81,7 +81,7 @@ class _Generation:
 
     @property
     def cut(self) -> Cut | None:
-        """How documents are cut; None where each is one passage."""
+        """The way in which documents are cut; None where each is one passage."""
         return None if self.passage_tokens is None else Cut(self.passage_tokens, self.passage_overlap)
 
     @property

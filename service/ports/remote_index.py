@@ -12,7 +12,7 @@ from semblance.service.filters import Filter
 from semblance.service.ports.documents import Collection, Reembedding, VectorChange, Version
 
 EXACT = "exact"  # setting of a collection that is searched exhaustively
-MOST_CANDIDATES = 16_384  # of a query: the limit of servers
+MAX_CANDIDATES = 16_384  # of a query: the limit of servers
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class RemoteCollection:
 
     @classmethod
     def of(cls, collection: Collection, next_encoder: Reembedding | None = None) -> RemoteCollection:
-        """That of the collection's own encoder, or of its next one."""
+        """The vectors of the collection's encoder, or of its next one."""
         made_by = next_encoder or collection.settings
         digest = blake2b(made_by.generation.encode(), digest_size=8).hexdigest()
         key = f"semblance_{collection.version.epoch}_{digest}"

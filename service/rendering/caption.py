@@ -15,7 +15,7 @@ _TITLE_DECIMALS = 2
 
 @dataclass(frozen=True, slots=True)
 class Probable:
-    """What a calibration says.
+    """Statement of a calibration.
 
     Attributes:
         probability: that people call the pair the same.
@@ -68,12 +68,12 @@ class Caption:
 
     @property
     def cuts(self) -> tuple[str, ...]:
-        """What the model did not read of each truncated text."""
+        """The unread part of each truncated text."""
         return cut_notes({"Text a": self.a, "Text b": self.b})
 
 
 def headline(explanation: Explanation, caption: Caption) -> str:
-    """What the words make of the score, on one line.
+    """One line: how the score splits into words, rest and special tokens.
 
     Special tokens are named only if they change the printed number.
     """
@@ -106,7 +106,7 @@ def subtitle(explanation: Explanation, caption: Caption) -> str:
 
 
 def cut_notes(texts: Mapping[str, ReadText]) -> tuple[str, ...]:
-    """What the model did not read of each truncated text, by the names of the texts.
+    """The unread part of each truncated text, by the names of the texts.
 
     >>> cut_notes({"Text a": ReadText("abcdef", True, 0, 4), "Text b": ReadText("abc", False, 0, 3)})
     ('Text a was cut: the model read up to character 4 of 6.',)

@@ -13,7 +13,7 @@ FUNCTION_WORDS = frozenset(_WORDS.split())
 
 
 def says_much(word: str) -> bool:
-    """Whether a word has a letter or digit, and is no English function word.
+    """Whether a word has a letter or digit, and is not an English function word.
 
     >>> says_much("parcel"), says_much("The"), says_much("."), says_much("not"), says_much("漢")
     (True, False, False, True, True)

@@ -25,7 +25,7 @@ _MAX_WORD_EM, _MAX_SENTENCE_EM = 15.0, 16.5
 
 
 def playground_view(explanation: Explanation) -> dict[str, Any]:
-    """What the playground shows of an explanation beside its links.
+    """The parts of an explanation that the playground shows beside its links.
 
     Returns:
         `parts` of the score, `a` and `b` with the class and number of each word, a `legend` of classes and numbers

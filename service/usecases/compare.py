@@ -12,10 +12,10 @@ from semblance_client.vocabulary.explanation import Explanation
 from semblance_client.vocabulary.responses import RequestWarning, Usage
 from semblance_client.vocabulary.similarity import Similarities, SimilarityMatrix, SimilarityRequest
 
+from semblance.models.alignment.pairwise import score_all_pairs
+from semblance.models.alignment.ragged import split_by_size
 from semblance.models.catalogue import explainable, required_vectors, similarity
 from semblance.models.embeddings import TokenEmbeddings, Want
-from semblance.models.measures.pairwise import score_all_pairs
-from semblance.models.measures.ragged import split_by_size
 from semblance.models.protocols import Encoder
 from semblance.models.text import Truncate
 from semblance.service.ports.calibration import Calibrations

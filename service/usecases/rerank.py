@@ -10,12 +10,12 @@ import numpy as np
 from semblance_client.vocabulary.explanation import Explanation
 from semblance_client.vocabulary.responses import RequestWarning
 
+from semblance.models.alignment.ragged import split_by_size
+from semblance.models.alignment.relevant_spans import RelevantSpans, SpanOptions, relevant_spans
+from semblance.models.alignment.unit_interval import to_unit_interval
 from semblance.models.catalogue import explainable, required_vectors, similarity
 from semblance.models.embeddings import Doubles, TokenEmbeddings, Want
 from semblance.models.explanation import ReadText, RemovedAt, tokens_of
-from semblance.models.measures.ragged import split_by_size
-from semblance.models.measures.relevant_spans import RelevantSpans, SpanOptions, relevant_spans
-from semblance.models.measures.unit_interval import to_unit_interval
 from semblance.models.protocols import Encoder, Explainable, Similarity
 from semblance.models.text import Truncate
 from semblance.models.tokenization.passages import Cut, Span, cut_passages
@@ -30,7 +30,7 @@ from semblance.service.usecases.explain.word_links import strongest_links
 
 DEFAULT_MEASURE = "rcmd1_words"  # its links are words, and additional words of a document do not lower its score
 EMPTY = "empty_text"
-MOST_PASSAGES = 1000  # of the documents of a request; those that come after are truncated
+MAX_PASSAGES = 1000  # of the documents of a request; those that come after are truncated
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ class Rerank:
     async def _scored_texts(
         self, encoder: Encoder, params: RerankParams, places: Sequence[int], documents: TextEmbeddings, want: Want
     ) -> _ScoredTexts:
-        """Documents, or their passages if they were truncated at their end; `MOST_PASSAGES` at most."""
+        """Documents, or their passages if they were truncated at their end; `MAX_PASSAGES` at most."""
         all_truncated = [place for place, cut in zip(places, documents.truncated, strict=True) if cut]
         cut = cut_for("auto", encoder) if params.truncate == "END" else None
         if cut is None or not all_truncated:
@@ -215,7 +215,7 @@ class Rerank:
             found: list[list[Span]] = []
             for each in documents:
                 own = cut_passages(each.text, cut, tokenize)
-                if sum(map(len, found)) + len(own) > MOST_PASSAGES:
+                if sum(map(len, found)) + len(own) > MAX_PASSAGES:
                     break
                 found.append(own)
             return found

@@ -8,8 +8,8 @@ from functools import partial
 
 import numpy as np
 
+from semblance.models.alignment.quantized_tokens import is_codes
 from semblance.models.embeddings import Floats
-from semblance.models.measures.quantized_tokens import is_codes
 from semblance.service.errors import IndexDamaged
 from semblance.service.ports.documents import Collection, DocumentStore, PassageKey, VectorChange, Version
 from semblance.service.ports.indexes import Indexes, VectorIndex

@@ -14,11 +14,11 @@ import pytest
 from semblance.models.embeddings import TokenEmbeddings, unit_rows
 from semblance.models.encoders.transformer import Transformer
 from semblance.models.errors import BadTexts
+from semblance.models.measures.cosine import Cosine
 from semblance.models.projections.common_component_removal import CommonComponentRemoval
 from semblance.models.projections.whitening import Whitening
 from semblance.models.protocols import Encoder
 from semblance.models.runtime import Compute
-from semblance.models.similarities.cosine import Cosine
 from tests.support.small_model import DIM, WORD_DIM, load, make_small, save_map, write_glove
 
 TEXTS = (

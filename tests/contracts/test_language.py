@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from tests.support.project import PROJECT
@@ -14,6 +15,8 @@ IDIOMS = re.compile(
     r"|\bgone on\b|\bsends? home\b",
     re.IGNORECASE,
 )
+CLAUSE = re.compile(r"(?:What|How|Who|That)\b")  # a docstring names what something is, in a noun
+NEGATION = re.compile(r"(?<!there )\b(?:is|are|was|were) no (?!(?:longer|more|less|other|one)\b)[a-z]+", re.IGNORECASE)
 TITLE = 90  # characters of the first line of a docstring
 HERE = Path(__file__)
 FILES = [
@@ -45,14 +48,26 @@ def test_the_check_finds_the_idioms() -> None:
 
 
 def test_docstrings_begin_with_a_short_line() -> None:
-    titles = [
-        f"{file.relative_to(PROJECT)}: {title}"
-        for file in SOURCE
-        for node in ast.walk(ast.parse(file.read_text("utf-8")))
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-        and len(title := (ast.get_docstring(node) or "").partition("\n")[0]) > TITLE
-    ]
-    assert titles == []
+    titles = [(file, text.partition("\n")[0]) for file, text in _docstrings()]
+    assert [f"{file}: {title}" for file, title in titles if len(title) > TITLE] == []
+
+
+def test_docstrings_begin_with_a_noun_or_verb() -> None:
+    assert [f"{file}: {text.partition(chr(10))[0]}" for file, text in _docstrings() if CLAUSE.match(text)] == []
+
+
+def test_docstrings_negate_the_verb() -> None:
+    found = [f"{file}: {match[0]}" for file, text in _docstrings() for match in NEGATION.finditer(text)]
+    assert found == []
+    assert NEGATION.search("the file is no table")
+    assert not NEGATION.search("if there is no table")
+
+
+def _docstrings() -> Iterator[tuple[Path, str]]:
+    for file in SOURCE:
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                yield file.relative_to(PROJECT), ast.get_docstring(node) or ""
 
 
 def test_test_names_have_at_most_ten_words() -> None:

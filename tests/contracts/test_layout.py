@@ -12,9 +12,9 @@ from pathlib import Path
 from tests.support.project import PROJECT
 
 NOUNS = {"text", "embeddings", "explanation", "protocols", "runtime", "errors", "catalogue"}
-MOST_MODULES = 12
+MAX_MODULES = 12
 FAMILIES = {  # one method a file, found by its name
-    "models/similarities",
+    "models/measures",
     "models/weightings",
     "models/projections",
     "models/formats",
@@ -27,7 +27,7 @@ FAMILIES = {  # one method a file, found by its name
     "service/api/routes",
     "service/cli",
 }
-MOST_CODE_LINES = 250
+MAX_CODE_LINES = 250
 EMPTY = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 
 
@@ -52,7 +52,7 @@ def test_a_folder_lists_few_modules_unless_it_is_a_family() -> None:
     listed = defaultdict(list)
     for file in SOURCE + CLIENTS:
         listed[file.parent.as_posix()].append(file.name)
-    crowded = {folder: len(names) for folder, names in listed.items() if len(names) > MOST_MODULES}
+    crowded = {folder: len(names) for folder, names in listed.items() if len(names) > MAX_MODULES}
     assert crowded.keys() <= FAMILIES, crowded
     assert listed.keys() >= FAMILIES
 
@@ -78,7 +78,7 @@ def test_tests_mirror_the_packages() -> None:
 
 def test_a_module_has_few_lines_of_code() -> None:
     lines = {file.as_posix(): code_lines((PROJECT / file).read_text("utf-8")) for file in SOURCE + CLIENTS}
-    assert {file: count for file, count in lines.items() if count > MOST_CODE_LINES} == {}
+    assert {file: count for file, count in lines.items() if count > MAX_CODE_LINES} == {}
 
 
 def test_a_class_name_means_one_thing() -> None:

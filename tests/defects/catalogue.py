@@ -47,10 +47,10 @@ DEFECTS = (
     ),
     Defect(
         "words' plan: the mass is divided among special tokens, too",
-        "semblance.models.measures.transport.row_plan",
+        "semblance.models.alignment.transport.row_plan",
         "counted / counted.sum()",
         "counted / n",
-        ("tests/models/measures/test_transport.py",),
+        ("tests/models/alignment/test_transport.py",),
     ),
     Defect(
         "adapter: the digest of its weights is not compared",
@@ -89,10 +89,10 @@ DEFECTS = (
     ),
     Defect(
         "BERTScore: special tokens enter the explained mean of one side",
-        "semblance.models.similarities.bertscore_f1.BertscoreF1.explain",
+        "semblance.models.measures.bertscore_f1.BertscoreF1.explain",
         "column_plan(cosines, own_tokens(b))",
         "column_plan(cosines)",
-        ("tests/models/similarities/test_bertscore_f1.py",),
+        ("tests/models/measures/test_bertscore_f1.py",),
     ),
     Defect(
         "passages: an overlap is not counted, so that passages get too long",

@@ -53,7 +53,7 @@ WRITES = [
     ),
 ]
 Replicas: TypeAlias = tuple[Replica, Replica]
-MOST_CONNECTIONS = 256  # of an address: limit_conn in nginx.conf
+MAX_CONNECTIONS = 256  # of an address: limit_conn in nginx.conf
 BURST = 200  # requests that a key, or an address, may send at once
 NEVER, ALWAYS = "rate=1000000r/s", "rate=1r/m"  # rates that no test reaches, and that every burst exceeds
 MANY = 12  # requests, enough for each replica to get some
@@ -230,7 +230,7 @@ def test_invented_keys_share_the_limit_of_their_address(replicas: Replicas) -> N
 
 def test_one_address_may_not_hold_all_connections(replicas: Replicas) -> None:
     with balancer(replicas, callers=NEVER) as nginx, ExitStack() as held:
-        for number in range(MOST_CONNECTIONS):
+        for number in range(MAX_CONNECTIONS):
             waiting = held.enter_context(open_connection(nginx.url))
             key = f"authorization: Bearer key-{number}"
             waiting.sendall(head("POST", "/search", key, "expect: 100-continue", length=10))  # its body never comes

@@ -18,8 +18,8 @@ from typing import TypeAlias
 import numpy as np
 from sqlalchemy import Engine, event
 
+from semblance.models.alignment.quantized_tokens import quantize
 from semblance.models.embeddings import Floats, TokenEmbeddings
-from semblance.models.measures.quantized_tokens import quantize
 from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.indexes import collection_index

@@ -18,7 +18,7 @@ from tests.integration.conftest import Api, code_of, total
 from tests.integration.raw_http import head, open_connection
 from tests.support.waiting import until
 
-MEASURES = catalogue.names(catalogue.SIMILARITIES)
+MEASURES = catalogue.names(catalogue.MEASURES)
 GUITAR = {"a": "A man is playing a guitar.", "b": "Someone plays an instrument."}
 TAX = {"a": "A man is playing a guitar.", "b": "The new tax law passed the upper house."}
 LONG = "the cat sat on a mat, " * 100

@@ -20,7 +20,7 @@ JSON = {"content-type": "application/json"}
 NESTED: Any = "x"
 for _ in range(20):
     NESTED = {"deeper": NESTED}
-UNEXPLAINED = next(name for name in catalogue.names(catalogue.SIMILARITIES) if not catalogue.explains(name))
+UNEXPLAINED = next(name for name in catalogue.names(catalogue.MEASURES) if not catalogue.explains(name))
 
 
 def assert_problem(answer: httpx2.Response, status: int, code: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pytest
 from semblance.models import catalogue
 from tests.integration.conftest import Api, code_of
 
-MEASURES = [name for name in catalogue.names(catalogue.SIMILARITIES) if catalogue.explains(name)]
+MEASURES = [name for name in catalogue.names(catalogue.MEASURES) if catalogue.explains(name)]
 QUERY = "where is the parcel E-4711 that never came?"
 TEXTS = {
     "lost": "A parcel that never came is replaced free of charge.",

@@ -39,7 +39,7 @@ def run_tests(copy: Path, selected: str, *paths: str) -> subprocess.CompletedPro
 
 
 def test_the_new_measure_passes_the_contracts_and_its_doctest(copy: Path) -> None:
-    ran = run_tests(copy, "best_link", "tests/contracts/test_similarities.py", "semblance/models/similarities")
+    ran = run_tests(copy, "best_link", "tests/contracts/test_measures.py", "semblance/models/measures")
     assert ran.returncode == 0, ran.stdout[-3000:]
     passed = re.search(r"(\d+) passed", ran.stdout)
     assert passed is not None
@@ -48,11 +48,11 @@ def test_the_new_measure_passes_the_contracts_and_its_doctest(copy: Path) -> Non
 
 def test_a_wrong_measure_fails_the_contracts(copy: Path) -> None:
     """The contracts detect a measure whose links do not sum to its score."""
-    file = copy / "models" / "similarities" / "best_link.py"
+    file = copy / "models" / "measures" / "best_link.py"
     right = file.read_text("utf-8")
     try:
         file.write_text(right.replace("parts[best] = cosines[best]", "parts[best] = cosines[best] + 0.01"), "utf-8")
-        ran = run_tests(copy, "best_link and sum_to_the_score", "tests/contracts/test_similarities.py")
+        ran = run_tests(copy, "best_link and sum_to_the_score", "tests/contracts/test_measures.py")
         assert ran.returncode == 1
         assert "test_links_special_and_omitted_sum_to_the_score[best_link]" in ran.stdout
     finally:

@@ -170,7 +170,7 @@ def test_the_document_contains_names_and_limits_of_this_process(document: dict[s
     assert search["queries"]["maxItems"] == similarity["pairs"]["maxItems"] == 4096
     assert schemas["DocumentsRequest"]["properties"]["documents"]["maxItems"] == 1000
     assert schemas["Pair"]["properties"]["a"]["maxLength"] == 100_000
-    assert similarity["measure"]["enum"] == list(catalogue.names("semblance.models.similarities"))
+    assert similarity["measure"]["enum"] == list(catalogue.names("semblance.models.measures"))
     assert similarity["model"]["anyOf"][0]["enum"] == ["minilm-words", "minilm-clrcmd", "minilm"]
     engines = catalogue.names("semblance.service.indexes.engines")
     assert schemas["CollectionRequest"]["properties"]["index"]["enum"] == [AUTO, *engines]

@@ -144,7 +144,7 @@ BAD: dict[str, tuple[str, list[str], str, str]] = {
     "a model that is not there": ("clrcmd", ["model: /nowhere"], "", "/nowhere"),
     "a dev set that is not there": ("clrcmd", ["dev: [stsb]"], "", "stsb is not in"),
     "a batch larger than the data": ("clrcmd", ["batch_size: 64"], "", "3 rows are fewer than a batch of 64"),
-    "a measure that there is not": ("clrcmd", ["measure: rcdm"], "", "there is no 'rcdm' among the similarities"),
+    "a measure that there is not": ("clrcmd", ["measure: rcdm"], "", "there is no 'rcdm' among the measures"),
     "a label of texts": ("clrcmd", ["label: x"], "", "label has no effect: this recipe reads texts only"),
     "too few columns": ("twitter4sse", ["fields: [a]"], "", "fields must name 2 different columns, to replace"),
     "a column twice": ("clrcmd", ["fields: [a, a]"], "", "fields must name 2 or 3 different columns, to replace"),

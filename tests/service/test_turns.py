@@ -13,7 +13,7 @@ import pytest
 from semblance.service.callers import set_caller
 from semblance.service.errors import NotReady, Overloaded
 from semblance.service.threads import until_left
-from semblance.service.turns import MOST_WAITING, ByCaller, TurnThreads
+from semblance.service.turns import MAX_WAITING, ByCaller, TurnThreads
 from tests.support.waiting import eventually
 
 
@@ -76,7 +76,7 @@ async def test_work_is_dropped_when_its_caller_leaves(threads: TurnThreads, gate
 async def test_callers_beyond_their_share_are_refused(threads: TurnThreads, gate: threading.Event) -> None:
     running = [begin(threads, "flood", gate.wait) for _ in range(2)]
     await eventually(lambda: threads._running == {"flood": 2})
-    flood = [begin(threads, "flood", gate.wait) for _ in range(MOST_WAITING)]
+    flood = [begin(threads, "flood", gate.wait) for _ in range(MAX_WAITING)]
     await begin(threads, "other", lambda: None)
     with pytest.raises(Overloaded):
         await begin(threads, "flood", lambda: None)

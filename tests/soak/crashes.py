@@ -41,13 +41,13 @@ from tests.support.wide_console import wide_console
 COLLECTION = "crashes"
 IDS_PER_WRITER = 50
 READ = {"search forms": 5, "duplicates": 1}  # kinds of reads, with their weights
-MOST_WRITES, READS_EACH = 60, 3  # acknowledged, and answered, before each kill
+MAX_WRITES, READS_EACH = 60, 3  # acknowledged, and answered, before each kill
 JITTER_S = 0.05  # until the kill: it may meet any step of a request
 KILLED_WHILE_STARTING = 0.2  # share of the kills during a start
 SUBJECTS = ("The parcel", "A refund", "My account", "The invoice", "An order", "The courier", "Your password")
 VERBS = ("arrived", "was lost", "cannot be found", "was paid", "is late", "was cancelled", "broke", "changed")
 CUT = {"tokens": 16, "overlap": 0}  # most passages then have one sentence
-MOST_PASSAGES = 10  # of a document; they have fewer
+MAX_PASSAGES = 10  # of a document; they have fewer
 
 
 class Violation(Exception):
@@ -101,7 +101,7 @@ def run(kills: int, seed: int, console: Console) -> CrashReport:
 
 def _work_and_kill(service: Service, ledger: Ledger, report: CrashReport, rng: random.Random) -> None:
     """Run writers and readers for a random number of writes, then kill the service."""
-    target, writes = Target(service.url, COLLECTION, ledger, text=sentences), rng.randint(1, MOST_WRITES)
+    target, writes = Target(service.url, COLLECTION, ledger, text=sentences), rng.randint(1, MAX_WRITES)
     log = target.log
     with Traffic(target, rng.getrandbits(32), READ, readers=1, ids=IDS_PER_WRITER):
         until(
@@ -165,7 +165,7 @@ def _listed(http: httpx2.Client) -> list[Any]:
 
 def _score_difference(http: httpx2.Client, query: str, stored: Mapping[str, Stored]) -> float:
     """Largest difference between scores of the passages that a search finds and those of freshly encoded texts."""
-    body = {"query": query, "collection": COLLECTION, "k": len(stored), "passages": MOST_PASSAGES, "truncate": "END"}
+    body = {"query": query, "collection": COLLECTION, "k": len(stored), "passages": MAX_PASSAGES, "truncate": "END"}
     hits = http.post("/search", json=body).raise_for_status().json()["results"][0]["hits"]
     found = {hit["id"]: hit["passages"] for hit in hits}
     if found.keys() != stored.keys():

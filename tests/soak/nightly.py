@@ -22,7 +22,7 @@ from tests.soak import run_all
 from tests.support.project import PROJECT
 
 REPORT = PROJECT / "build" / "nightly" / "report.md"
-MOST_LINES = 100  # of the output of a step in the report; all of it is in a file beside it
+MAX_LINES = 100  # of the output of a step in the report; all of it is in a file beside it
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def _page(outcomes: Sequence[Outcome]) -> str:
     lines += ["| step | result | minutes |", "|---|---|---|"]
     lines += [f"| {each.step.name} | {each.result} | {each.seconds / 60:.1f} |" for each in outcomes]
     for each in outcomes:
-        shown = [line.rstrip() for line in each.output.splitlines()[-MOST_LINES:]]
+        shown = [line.rstrip() for line in each.output.splitlines()[-MAX_LINES:]]
         lines += ["", f"## {each.step.name}", "", "```", *shown, "```"]
     return "\n".join([*lines, ""])
 

@@ -16,7 +16,7 @@ import httpx2
 
 from tests.support.project import PROJECT
 
-MOST_WORDS = 200
+MAX_WORDS = 200
 MEASURES = ("cosine", "rcmd")
 PICTURES = ("svg", "png", "html")
 READ_COLLECTION = "read"  # the collection that is searched
@@ -108,7 +108,7 @@ def excerpts(count: int, seed: int) -> list[str]:
     rng = random.Random(seed)
     texts = []
     for i in range(count):
-        length = round(3 * (MOST_WORDS / 3) ** rng.random())
+        length = round(3 * (MAX_WORDS / 3) ** rng.random())
         start = rng.randrange(len(words) - length)
         texts.append(" ".join([str(i), *words[start : start + length - 1]]))
     return texts

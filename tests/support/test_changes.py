@@ -13,10 +13,10 @@ RERANK, ROWS = "tests/integration/test_rerank.py", "tests/service/cli/index/test
 @pytest.mark.parametrize(
     ("changed", "chosen", "left_out"),
     [
-        ("models/measures/transport.py", "tests/models/measures/test_transport.py", ROWS),
-        ("models/measures/transport.py", "semblance/models/measures/transport.py", "semblance/models/text.py"),
-        ("models/similarities/rcmd.py", "tests/contracts/test_similarities.py", ROWS),
-        ("service/documents/sql.py", RERANK, "tests/models/measures/test_transport.py"),
+        ("models/alignment/transport.py", "tests/models/alignment/test_transport.py", ROWS),
+        ("models/alignment/transport.py", "semblance/models/alignment/transport.py", "semblance/models/text.py"),
+        ("models/measures/rcmd.py", "tests/contracts/test_measures.py", ROWS),
+        ("service/documents/sql.py", RERANK, "tests/models/alignment/test_transport.py"),
         ("lab/semblance_lab/training/train.py", "tests/integration/test_train.py", RERANK),
         ("service/playground/index.html", "tests/end_to_end/playground/test_playground.py", NGINX),
         ("deploy/nginx/nginx.conf", NGINX, RERANK),

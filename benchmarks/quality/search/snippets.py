@@ -25,9 +25,9 @@ from rich.progress import track
 from rich.table import Table
 from semblance_client import Client
 
+from semblance.models.alignment.highlight import HighlightOptions
 from semblance.models.embeddings import Doubles
 from semblance.models.judgments.bootstrap import Interval, bca, difference
-from semblance.models.measures.highlight import HighlightOptions
 from semblance.models.tokenization.passages import Span, sentences
 from semblance.models.tokenization.terms import query_terms
 from semblance.service.indexes.bm25 import Bm25, TextTerms

@@ -74,7 +74,7 @@ def _parse(row: dict[str, Any] | str, tally: Tally) -> Tweet | None:
 def table_rows(file: Path, needed: Sequence[str], tally: Tally, advance: Advance) -> Iterator[dict[str, Any] | str]:
     """Read the rows of a tab-separated table with a header; a string replaces an invalid row.
 
-    Unlike in tables of benchmarks, invalid rows are no error, because archives always have some.
+    Unlike in tables of benchmarks, invalid rows are not an error, because archives always have some.
 
     Raises:
         BadDataSet: the file cannot be opened, or lacks a needed column.

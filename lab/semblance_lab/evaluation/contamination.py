@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from semblance_lab.evaluation.tasks import ChunkAlignment, Rankings, Retrieval, Task, Triplets, WordAlignment
 
-LEAST_WORDS = 4  # shorter texts, such as "A man.", are equal by chance
+MIN_WORDS = 4  # shorter texts, such as "A man.", are equal by chance
 
 
 class _WordCharacters(dict[int, str]):
@@ -50,7 +50,7 @@ def held_out_forms(texts: Iterable[tuple[str, str]]) -> Mapping[str, set[str]]:
     forms: dict[str, set[str]] = {}
     for name, text in texts:
         form = normal_form(text)
-        if len(form.split()) >= LEAST_WORDS:
+        if len(form.split()) >= MIN_WORDS:
             forms.setdefault(form, set()).add(name)
     return forms
 

@@ -8,12 +8,12 @@ from typing import Protocol
 
 import numpy as np
 
+from semblance.models.alignment.quantized_tokens import dequantize, quantize
 from semblance.models.catalogue import explainable, explains, required_vectors, similarity
 from semblance.models.embeddings import Doubles, Floats, TokenEmbeddings, Want, unit_rows
 from semblance.models.errors import BadTexts, NotExplainable
 from semblance.models.explanation import Explanation, LinkList
 from semblance.models.judgments.pair_scorer import PairScorer
-from semblance.models.measures.quantized_tokens import dequantize, quantize
 from semblance.models.protocols import Explainable, Track
 from semblance.models.text import Granularity, TokenizedText
 from semblance_lab.evaluation.tasks import Retrieval

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from semblance.models.files.digests import digest, file_sha256
 from semblance.models.files.lines import json_lines, text_lines
 from semblance.models.files.tables import Row, collapse_spaces, read_csv, read_tsv
-from semblance_lab.evaluation.contamination import LEAST_WORDS, normal_form
+from semblance_lab.evaluation.contamination import MIN_WORDS, normal_form
 from semblance_lab.training.errors import BadTrainingData
 
 LabelReader: TypeAlias = Callable[[Row], float | None]
@@ -118,10 +118,10 @@ def read_running_text(files: Sequence[Path], exclude: Collection[str]) -> Runnin
     Raises:
         BadTrainingData: a file cannot be read, or no text of four words is left; the message names it.
     """
-    read = [text for file in files for text in _texts(file) if len(normal_form(text).split()) >= LEAST_WORDS]
+    read = [text for file in files for text in _texts(file) if len(normal_form(text).split()) >= MIN_WORDS]
     texts = [text for text in read if normal_form(text) not in exclude]
     if not texts:
-        raise BadTrainingData(f"{', '.join(map(str, files))}: no text of {LEAST_WORDS} words or more to train with")
+        raise BadTrainingData(f"{', '.join(map(str, files))}: no text of {MIN_WORDS} words or more to train with")
     return RunningText(texts, len(read) - len(texts), digest(files=[file_sha256(file) for file in files]))
 
 

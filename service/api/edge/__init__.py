@@ -1,1 +1,1 @@
-"""What holds for every request before it meets its route."""
+"""Middlewares: what holds for every request, whatever its route."""

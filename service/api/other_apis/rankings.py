@@ -20,7 +20,7 @@ from semblance_client.vocabulary.other_apis import (
 )
 from semblance_client.vocabulary.responses import MAX_WARNINGS, TokenUsage
 
-from semblance.models.measures.relevant_spans import RelevantSpans
+from semblance.models.alignment.relevant_spans import RelevantSpans
 from semblance.service.usecases.embed import InputText
 from semblance.service.usecases.rerank import RankedDocument, Reranking
 

@@ -32,7 +32,7 @@ from semblance_client.vocabulary.fields import (
 )
 from semblance_client.vocabulary.other_apis import Ranking
 
-from semblance.models.measures.relevant_spans import SpanOptions
+from semblance.models.alignment.relevant_spans import SpanOptions
 from semblance.service.api.other_apis.rankings import (
     TeiRank,
     VoyageResponse,

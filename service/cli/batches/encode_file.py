@@ -62,7 +62,7 @@ class EmbedTask:
 
 @dataclass(frozen=True, slots=True)
 class FileCounts:
-    """What became of a file: numbers of rows, or why nothing could be read of it."""
+    """Result of a file: numbers of rows, or the reason why it could not be read."""
 
     rows: int = 0
     refused: int = 0
@@ -135,7 +135,7 @@ def _read(row: SourceRow, fields: DocumentFields, max_line_bytes: int) -> Embedd
 
 
 def _storable(value: object) -> str:
-    """A value as Parquet can store it; empty if it is no text, or has a lone surrogate."""
+    """A value as Parquet can store it; empty if it is not a text, or has a lone surrogate."""
     text = str(value) if isinstance(value, str | int) else ""
     try:
         text.encode()

@@ -50,11 +50,11 @@ class BatchTask(Protocol):
 
     @property
     def size(self) -> int:
-        """How much work it is, in any unit."""
+        """The amount of work, in any unit."""
 
     @property
     def label(self) -> str:
-        """What to call it in a message."""
+        """Its name in a message."""
 
 
 Task = TypeVar("Task", bound=BatchTask)

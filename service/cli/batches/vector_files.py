@@ -26,7 +26,7 @@ GROUP_BYTES = 64 * 1024 * 1024  # from which a row group is written
 
 @dataclass(frozen=True, slots=True)
 class VectorSpace:
-    """What made the vectors of a file; kept in its metadata.
+    """The encoder behind the vectors of a file; kept in its metadata.
 
     Attributes:
         model: name of the encoder.
@@ -101,7 +101,7 @@ def new_vector_file(target: Path, space: VectorSpace) -> Iterator[VectorWriter]:
 
 
 def read_space(file: Path) -> VectorSpace:
-    """What made the vectors of a file.
+    """The encoder behind the vectors of a file.
 
     Raises:
         BadDataSet: it cannot be read, or `semblance embed` did not write it.

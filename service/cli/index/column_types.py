@@ -18,7 +18,7 @@ _BOOLEANS = {"true": True, "false": False}
 
 
 def column_types(rows: Iterable[SourceRow]) -> Mapping[str, Cast]:
-    """How to convert the values of each column, from one pass over all rows.
+    """The conversion of each column's values, from one pass over all rows.
 
     A column becomes integers, numbers or booleans if all its values are, apart from empty ones: integers of at most 15
     digits without leading zeros; numbers in decimal notation; `true` and `false` in any case. Everything else stays a

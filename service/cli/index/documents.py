@@ -18,7 +18,7 @@ TITLE, TEXT, METADATA = "title", "text", "metadata"
 
 @dataclass(frozen=True, slots=True)
 class RowProblem:
-    """Why a row is no document: a code of docs/errors.md, and a message that names the field."""
+    """Why a row was rejected: a code of docs/errors.md, and a message that names the field."""
 
     code: str
     detail: str
@@ -56,7 +56,7 @@ class DocumentFields:
         return names.get(first, pointer)
 
     def document(self, row: SourceRow) -> bytes | RowProblem:
-        """A row as a line of NDJSON; one that is no JSON object is left for the service to refuse."""
+        """A row as a line of NDJSON; the service rejects one that is not a JSON object."""
         if isinstance(row.fields, bytes):
             return row.fields
         values = row.fields

@@ -1,1 +1,1 @@
-"""What several verbs share: options, console output, progress bars, exits, output folders."""
+"""Shared by several verbs: options, console output, progress bars, exits, output folders."""

@@ -1,4 +1,4 @@
-"""What verbs write to disk: results as JSON, and folders that appear complete or not at all."""
+"""Files that verbs write: results as JSON, and folders that appear complete or not at all."""
 
 from __future__ import annotations
 

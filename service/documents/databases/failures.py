@@ -28,7 +28,7 @@ _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def failure_of_file(error: Exception) -> SemblanceError | None:
-    """What an error of SQLite means, or None if the statement was wrong."""
+    """The failure behind an error of SQLite; None if the statement was wrong."""
     if isinstance(error, json.JSONDecodeError):  # metadata is the only JSON in a row, and was valid when written
         return StoreDamaged("the document store is damaged: it has metadata that is not JSON")
     if not isinstance(error, DBAPIError):
@@ -46,7 +46,7 @@ def failure_of_file(error: Exception) -> SemblanceError | None:
 
 
 def failure_of_server(error: Exception) -> SemblanceError:
-    """What a transient error of a database server means."""
+    """The failure behind a transient error of a database server."""
     if _sqlstate(error) == _DISK_FULL:
         return StoreFull("the disk of the database is full, and nothing was stored: free some space, then retry")
     return StoreUnavailable("the database does not answer, or not in time: try again")

@@ -18,7 +18,7 @@ from semblance.service.filters import Filter
 from semblance.service.indexes.remote.metadata_terms import MAX_TERMS, MetadataTerms, expression
 from semblance.service.indexes.remote.milvus_address import MilvusAddress
 from semblance.service.ports.documents import VectorChange, Version
-from semblance.service.ports.remote_index import MOST_CANDIDATES, RemoteCandidate, RemoteCollection
+from semblance.service.ports.remote_index import MAX_CANDIDATES, RemoteCandidate, RemoteCollection
 
 log = logging.getLogger(__name__)
 
@@ -183,7 +183,7 @@ class MilvusIndex:
 
     def _matching(self, key: str, where: str) -> list[RemoteCandidate]:
         """Documents of the rows that match, in any order."""
-        rows = self._call(lambda client: self._query(client, key, where, FOUND, limit=MOST_CANDIDATES))
+        rows = self._call(lambda client: self._query(client, key, where, FOUND, limit=MAX_CANDIDATES))
         return [_candidate(row) for row in rows]
 
     def _index_terms(self, client: MilvusClient, key: str) -> None:

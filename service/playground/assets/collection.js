@@ -26,7 +26,7 @@ const BATCH_LINES = 200; // of a request
 const BATCH_CHARS = 500_000;
 const SHOWN_WORDS = 3; // that join duplicates
 const SHOWN_ROWS = 5; // of a file, that were refused or have a warning
-const LEAST_SIMILARITY = "0.6"; // of near-duplicates; the sample has some
+const MIN_SIMILARITY = "0.6"; // of near-duplicates; the sample has some
 const NAME_PATTERN = "[a-z0-9][a-z0-9._\\-]{0,63}"; // as in service/names.py
 const NAME_RULE =
   "A name has 1 to 64 characters of a-z, 0-9, “.”, “_” and “-”, and starts with a letter or digit: change “Into the collection”.";
@@ -84,7 +84,7 @@ export class Collection {
     this.field.addEventListener("change", () => this.map.hasChildNodes() && this.drawMap());
     this.toMap = button("Draw map", () => this.drawMap(), { disabled: true }); // until the fields are known
     this.map = element("div");
-    this.least = element("input", { type: "number", min: "-1", max: "1", step: "0.05", value: LEAST_SIMILARITY });
+    this.least = element("input", { type: "number", min: "-1", max: "1", step: "0.05", value: MIN_SIMILARITY });
     this.listing = new Latest();
     this.describing = new Latest();
     this.paging = new Latest();

@@ -8,7 +8,7 @@ import { copy, writeState } from "./state.js";
 
 const PAUSE_MS = 300;
 const EXPLAINED_BY = "rcmd_words"; // as the service does where no measure is named
-const MOST_VIEWS = 3;
+const MAX_VIEWS = 3;
 const ALL_LINKS = 100_000; // more than two texts of 256 tokens have; what is left out has a part of its own
 const VIEW_TYPE = "application/vnd.semblance.view+json"; // an explanation with its groups, rounded numbers and colors
 const LONGEST_LINK = 8000; // characters of an address that every program accepts
@@ -100,7 +100,7 @@ export class Compare {
     this.b.value = fields.b ?? (fields.a === undefined ? this.b.value : "");
     const views = (fields.by ?? "").split(",").filter(Boolean);
     const known = views.map((each) => this.viewOf(each)).filter((each) => each !== null);
-    this.views = known.length ? known.slice(0, MOST_VIEWS) : [this.firstView()];
+    this.views = known.length ? known.slice(0, MAX_VIEWS) : [this.firstView()];
     return this.show();
   }
 
@@ -170,7 +170,7 @@ export class Compare {
 
   async show() {
     writeState("compare", this.fields());
-    this.add.hidden = this.views.length >= MOST_VIEWS;
+    this.add.hidden = this.views.length >= MAX_VIEWS;
     if (!this.a.value.trim() || !this.b.value.trim()) {
       this.latest.cancel();
       fill(this.results, element("p", { class: "empty" }, "Type a text on both sides."));

@@ -8,14 +8,14 @@ import { announce, beginning, button, counted, element, fill, grouped, shownValu
 /** @typedef {{name: string, color: string, shape: number, count: number}} Group */
 /** @typedef {{path: Path2D, inside: string, outline: string}} Mark */
 
-const MOST_GROUPS = 10; // with a mark of their own
+const MAX_GROUPS = 10; // with a mark of their own
 const HUES = 5; // colors --mark-0 to --mark-4
 const STEPS = 5; // of a scale of numbers
 const SIZE = 4.5; // half the width of a mark, in pixels
 const REACH = 18; // pixels between the pointer and the point that it finds
 const MARGIN = 16;
 const ASPECT = 0.6; // height of the map by its width
-const LEAST_HEIGHT = 280;
+const MIN_HEIGHT = 280;
 const DIMMED = 0.12;
 const SENT_CHARS = 200; // of a text, by the service
 const LEGEND_DIGITS = 6;
@@ -145,7 +145,7 @@ export class DocumentMap {
 
   draw() {
     const width = this.frame.clientWidth;
-    const height = Math.max(LEAST_HEIGHT, Math.round(width * ASPECT));
+    const height = Math.max(MIN_HEIGHT, Math.round(width * ASPECT));
     const ratio = window.devicePixelRatio || 1;
     Object.assign(this.canvas, { width: width * ratio, height: height * ratio });
     this.canvas.style.height = `${height}px`;
@@ -276,9 +276,9 @@ function grouping(points) {
   const counts = new Map();
   for (const { value } of points) counts.set(value, (counts.get(value) ?? 0) + 1);
   const numbers = points.map((each) => each.value).filter((value) => typeof value === "number");
-  if (counts.size > MOST_GROUPS && numbers.length > points.length / 2) return bySize(points, numbers);
+  if (counts.size > MAX_GROUPS && numbers.length > points.length / 2) return bySize(points, numbers);
   const values = [...counts].sort(([, a], [, b]) => b - a).map(([value]) => value);
-  const own = new Map(values.slice(0, MOST_GROUPS).map((value, i) => [value, i]));
+  const own = new Map(values.slice(0, MAX_GROUPS).map((value, i) => [value, i]));
   const groups = [...own.keys()].map((value, i) => ({
     name: shownValue(value, LEGEND_DIGITS),
     color: `--mark-${i % HUES}`,

@@ -26,7 +26,7 @@ import { hashOf, writeState } from "./state.js";
 const PAUSE_MS = 300;
 const FIELDS = 6; // metadata fields with facets
 const VALUES = 12; // of a facet
-const MOST_VALUES = 50; // of a field with a facet
+const MAX_VALUES = 50; // of a field with a facet
 const SAMPLED = 50; // documents whose metadata name the fields
 const SHOWN_PARTS = 12; // of a difference
 const SMALLEST = 0.0005; // part of a difference with a row of its own
@@ -159,7 +159,7 @@ export class Search {
     fill(
       this.filters,
       found.facets
-        .filter((/** @type {any} */ each) => each.distinct <= MOST_VALUES)
+        .filter((/** @type {any} */ each) => each.distinct <= MAX_VALUES)
         .map((/** @type {any} */ each) => this.facet(each)),
     );
     await this.show();

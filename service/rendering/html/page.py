@@ -104,7 +104,7 @@ def paragraph(read: ReadText, units: Iterable[ColoredUnit], scale: ColorScale) -
 
 
 def color_key(scale: ColorScale, caption: Caption, *, matched: bool) -> str:
-    """What the colors of marked texts mean."""
+    """Legend of the colors of marked texts."""
     unit = caption.granularity
     key = f"Red {unit}s lower the score" if caption.distance else f"Blue {unit}s raise the score, red ones lower it"
     if matched:

@@ -30,7 +30,7 @@ COUNT_S = 600.0  # between counts of the passages on the server, which take long
 
 @dataclass(slots=True)
 class _Progress:
-    """What this process knows of a collection on the server, and when it compared it.
+    """Known state of a collection on the server, and when it was compared.
 
     Attributes:
         new_until: version of the primary when the collection was created on the server, by this process: each document
@@ -208,7 +208,7 @@ class IndexWriter:
 
 
 def _targets(collections: list[Collection]) -> Mapping[str, tuple[Collection, RemoteCollection]]:
-    """What belongs on the server: vectors of each collection's encoder, and of its next one."""
+    """Targets on the server: vectors of each collection's encoder, and of its next one."""
     wanted: dict[str, tuple[Collection, RemoteCollection]] = {}
     for each in collections:
         for target in (RemoteCollection.of(each), each.reembedding and RemoteCollection.of(each, each.reembedding)):

@@ -25,7 +25,7 @@ from semblance.service.ports.indexes import (
     PassageHit,
     TermScore,
 )
-from semblance.service.ports.remote_index import MOST_CANDIDATES, RemoteCandidate, RemoteCollection, RemoteIndex
+from semblance.service.ports.remote_index import MAX_CANDIDATES, RemoteCandidate, RemoteCollection, RemoteIndex
 
 SPARE = 1.3  # times as many candidates as hits, since some may be stale
 SPARE_CANDIDATES = 8  # and as many more: one is the server's own record
@@ -150,7 +150,7 @@ class RemoteView:
         states: dict[str, VectorChange] = {}
         short, limit = list(range(len(queries))), math.ceil(SPARE * k) + SPARE_CANDIDATES
         for _ in range(ROUNDS):
-            limit = min(limit, MOST_CANDIDATES)
+            limit = min(limit, MAX_CANDIDATES)
             found = self._candidates(queries[short], limit, where)
             states |= self._states(list({each.id for own in found for each in own if each.id not in states}))
             for i, own in zip(short, found, strict=True):
@@ -158,7 +158,7 @@ class RemoteView:
                 hits[i] = _ordered(queries[i], [states[doc_id] for doc_id in ids], passages)
             # fewer candidates than the limit are all that the server has
             short = [i for i, own in zip(short, found, strict=True) if _may_miss(hits[i], k) and len(own) == limit]
-            if not short or limit == MOST_CANDIDATES:
+            if not short or limit == MAX_CANDIDATES:
                 break
             limit *= MORE
         self._short = self._short or any(len(hits[i]) < k for i in short)

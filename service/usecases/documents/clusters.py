@@ -14,7 +14,7 @@ from semblance.service.ports.indexes import VectorIndex
 from semblance.service.threads import until_left
 
 BATCH = 64  # documents whose neighbors are looked up together
-MOST_MEMBERS = 1000  # of a group; a larger one is listed in parts
+MAX_MEMBERS = 1000  # of a group; a larger one is listed in parts
 
 
 class Neighbor(NamedTuple):
@@ -74,14 +74,14 @@ class Clusters:
     async def _group(self, first: str) -> list[Member]:
         group = {first: Member(first)}
         waiting = [first]
-        while waiting and len(group) < MOST_MEMBERS:
+        while waiting and len(group) < MAX_MEMBERS:
             expand, waiting = waiting[:BATCH], waiting[BATCH:]
             await self._fetch(expand)
             self._grouped.update(expand)
             for each in expand:
                 near = self._neighbors.pop(each, ())
                 new = [other for other in near if other.id not in group and other.id not in self._grouped]
-                new = new[: MOST_MEMBERS - len(group)]
+                new = new[: MAX_MEMBERS - len(group)]
                 group |= {other.id: Member(other.id, each, other.score) for other in new}
                 waiting += [other.id for other in new]
         self._grouped.update(group)

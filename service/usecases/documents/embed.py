@@ -11,8 +11,8 @@ import numpy as np
 from semblance_client.vocabulary.collections import TokenStorage
 from semblance_client.vocabulary.responses import RequestWarning
 
+from semblance.models.alignment.quantized_tokens import is_codes, quantize
 from semblance.models.embeddings import Floats, TokenEmbeddings, Want, unit_rows
-from semblance.models.measures.quantized_tokens import is_codes, quantize
 from semblance.models.protocols import Encoder
 from semblance.models.text import TokenizedText, text_problem
 from semblance.models.tokenization.passages import Cut, Span, cut_passages, fits

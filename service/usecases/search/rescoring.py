@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, TypeAlias, TypeVar
 
+from semblance.models.alignment.quantized_tokens import dequantize_many, is_codes
+from semblance.models.alignment.ragged import split_by_size
 from semblance.models.catalogue import required_vectors
 from semblance.models.embeddings import TokenEmbeddings, Want
-from semblance.models.measures.quantized_tokens import dequantize_many, is_codes
-from semblance.models.measures.ragged import split_by_size
 from semblance.models.protocols import Encoder, Similarity
 from semblance.models.text import TokenizedText
 from semblance.service.observability.stages import timed

@@ -11,7 +11,7 @@ from semblance_client.vocabulary.explanation import Explanation
 from semblance_client.vocabulary.matching import Facet, FacetValue
 from semblance_client.vocabulary.search import Highlight, Hit, Mark, Mode, Passage, Term, TermMatch
 
-from semblance.models.measures.highlight import Highlight as Snippet
+from semblance.models.alignment.highlight import Highlight as Snippet
 from semblance.models.tokenization.terms import document_terms
 from semblance.service.ports import indexes
 from semblance.service.ports.calibration import FittedCalibration

@@ -10,9 +10,9 @@ from semblance_client.vocabulary.matching import Facets
 from semblance_client.vocabulary.responses import Usage
 from semblance_client.vocabulary.search import Hits, SearchResults
 
+from semblance.models.alignment.highlight import HighlightOptions, highlight
 from semblance.models.catalogue import explainable
 from semblance.models.embeddings import TokenEmbeddings, unit_rows
-from semblance.models.measures.highlight import HighlightOptions, highlight
 from semblance.models.protocols import Explainable
 from semblance.models.tokenization.terms import query_terms
 from semblance.service.errors import CollectionReplaced

@@ -16,8 +16,8 @@ from semblance.models.catalogue import similarity
 from semblance.models.embeddings import TokenEmbeddings
 from semblance.models.encoders.word_vectors import WordVectors
 from semblance.models.errors import BadCheckpoint, BadTexts
+from semblance.models.measures.cosine import Cosine
 from semblance.models.protocols import Encoder
-from semblance.models.similarities.cosine import Cosine
 from semblance.models.tokenization.words import word_piece_tokenizer
 from semblance.service.model_loading.registry import read_source
 from tests.support.small_model import load, random_vectors, write_glove

@@ -130,7 +130,7 @@ def test_csv_errors_name_the_line_where_the_row_begins(tmp_path: Path) -> None:
 
 
 def test_long_csv_fields_are_read_and_endless_ones_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "MOST_CHARS", 600_000)
+    monkeypatch.setattr(tables, "MAX_CHARS", 600_000)
     file = write(tmp_path / "a.csv", "x", "word " * 100_000)
     assert [len(fields[0]) for _, fields in csv_rows(file)] == [1, 500_000]
     file = write(tmp_path / "b.csv", "x", "a", '"' + "b" * 600_000, "c")

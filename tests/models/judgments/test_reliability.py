@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.isotonic import IsotonicRegression
 
+from semblance.models.alignment.centered_isotonic import centered_isotonic
 from semblance.models.embeddings import Doubles
 from semblance.models.judgments.bootstrap import Resampling
 from semblance.models.judgments.reliability import (
@@ -18,7 +19,6 @@ from semblance.models.judgments.reliability import (
     reliability,
     reliability_of_maps,
 )
-from semblance.models.measures.centered_isotonic import centered_isotonic
 from semblance.models.text import Booleans
 
 FEW = Resampling(draws=100)

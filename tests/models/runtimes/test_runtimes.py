@@ -21,13 +21,13 @@ from semblance.models import catalogue
 from semblance.models.embeddings import Floats, Precision, TokenEmbeddings, unit_rows
 from semblance.models.encoders.transformer import Transformer
 from semblance.models.errors import DeviceLost, NotExportable
+from semblance.models.measures.rcmd import Rcmd
 from semblance.models.model_files.checkpoint import Checkpoint, read_checkpoint
 from semblance.models.networks import device_errors, torch_network
 from semblance.models.networks.shape_buckets import GraphInputs
 from semblance.models.networks.torch_network import TorchNetwork
 from semblance.models.runtime import RUNTIMES, Compute, NetworkFacts
 from semblance.models.runtimes import openvino
-from semblance.models.similarities.rcmd import Rcmd
 from tests.conftest import EXPORTS, built_in_checkpoint
 from tests.support.small_model import BUILT_IN_FOLDER, edit, make_small
 

@@ -9,15 +9,15 @@ from semblance.service.batching.policy import (
     PADDING_SLACK,
     Candidate,
     Limits,
+    debts_after,
     due_time,
-    leads_after,
     next_batch,
     room_of,
     turn_order,
 )
 
 CALLERS = st.sampled_from("xyz")
-LEADS = st.dictionaries(CALLERS, st.floats(0, 2000))
+DEBTS = st.dictionaries(CALLERS, st.floats(0, 2000))
 CANDIDATES = st.builds(
     Candidate, CALLERS, st.integers(1, 300), st.sampled_from("ab"), st.floats(0, 100), st.just("interactive")
 )
@@ -29,11 +29,11 @@ def roomy(batch_tokens: int) -> Limits:
     return Limits(batch_tokens, request_tokens=10**6, queued_tokens=10**6)
 
 
-@given(window=WINDOWS, budget=st.integers(1, 2000), leads=LEADS)
+@given(window=WINDOWS, budget=st.integers(1, 2000), debts=DEBTS)
 def test_a_batch_keeps_group_and_budget_and_contains_the_first(
-    window: list[Candidate], budget: int, leads: dict[str, float]
+    window: list[Candidate], budget: int, debts: dict[str, float]
 ) -> None:
-    batch = next_batch(window, roomy(budget), leads)
+    batch = next_batch(window, roomy(budget), debts)
     if not window:
         assert batch == []
         return
@@ -53,11 +53,11 @@ def test_texts_left_out_are_no_nearer_in_length(window: list[Candidate], budget:
             assert max(*lengths, text.tokens) > 2 * min(*lengths, text.tokens) + PADDING_SLACK
 
 
-@given(window=WINDOWS, budget=st.integers(1, 20_000), leads=LEADS)
+@given(window=WINDOWS, budget=st.integers(1, 20_000), debts=DEBTS)
 def test_padding_is_limited_to_about_twice_the_length(
-    window: list[Candidate], budget: int, leads: dict[str, float]
+    window: list[Candidate], budget: int, debts: dict[str, float]
 ) -> None:
-    lengths = [window[i].tokens for i in next_batch(window, roomy(budget), leads)]
+    lengths = [window[i].tokens for i in next_batch(window, roomy(budget), debts)]
     assert max(lengths, default=0) <= 2 * min(lengths, default=0) + 16
 
 
@@ -69,11 +69,11 @@ def test_callers_far_ahead_only_take_what_is_left() -> None:
     assert next_batch(window[:2], budget, {"x": 10.0, "y": 230.0}) == [0, 1], "batches stay full"
 
 
-@given(heads=st.lists(CANDIDATES, min_size=1, max_size=3, unique_by=lambda head: head.caller), leads=LEADS)
-def test_the_caller_served_least_is_next(heads: list[Candidate], leads: dict[str, float]) -> None:
-    order = turn_order(heads, leads, now=0.0)
+@given(heads=st.lists(CANDIDATES, min_size=1, max_size=3, unique_by=lambda head: head.caller), debts=DEBTS)
+def test_the_caller_served_least_is_next(heads: list[Candidate], debts: dict[str, float]) -> None:
+    order = turn_order(heads, debts, now=0.0)
     assert sorted(order) == sorted(head.caller for head in heads)
-    assert [leads.get(caller, 0.0) for caller in order] == sorted(leads.get(head.caller, 0.0) for head in heads)
+    assert [debts.get(caller, 0.0) for caller in order] == sorted(debts.get(head.caller, 0.0) for head in heads)
 
 
 def test_background_work_waits_until_it_is_due() -> None:
@@ -83,17 +83,17 @@ def test_background_work_waits_until_it_is_due() -> None:
     assert turn_order(heads, {"x": 6.0, "y": 5.0}, now=20.0) == ["y", "x"], "then it takes turns"
 
 
-@given(batch=st.lists(CANDIDATES, min_size=1, max_size=20), leads=LEADS, budget=st.integers(1, 2000))
-def test_leads_are_positive_and_at_most_two_batches(
-    batch: list[Candidate], leads: dict[str, float], budget: int
+@given(batch=st.lists(CANDIDATES, min_size=1, max_size=20), debts=DEBTS, budget=st.integers(1, 2000))
+def test_debts_are_positive_and_at_most_two_batches(
+    batch: list[Candidate], debts: dict[str, float], budget: int
 ) -> None:
     total = sum(text.tokens for text in batch)
-    after = leads_after(leads, batch, budget)
-    assert all(0 < lead <= 2 * max(budget, total) for lead in after.values())
+    after = debts_after(debts, batch, budget)
+    assert all(0 < debt <= 2 * max(budget, total) for debt in after.values())
     own = sum(text.tokens for text in batch if text.caller == batch[0].caller)
-    assert after[batch[0].caller] == own, "leads are counted from the caller who was next"
-    for caller in leads.keys() - {text.caller for text in batch}:
-        assert after.get(caller, 0.0) < leads[caller] or not leads[caller], "waiting brings the turn nearer"
+    assert after[batch[0].caller] == own, "debts are counted from the caller who was next"
+    for caller in debts.keys() - {text.caller for text in batch}:
+        assert after.get(caller, 0.0) < debts[caller] or not debts[caller], "waiting brings the turn nearer"
 
 
 @given(waiting=st.dictionaries(CALLERS, st.integers(1, 2000), max_size=3), limit=st.integers(1, 1000))

@@ -68,7 +68,7 @@ def test_waiting_callers_get_equal_shares_up_to_a_batch(one: list[int], other: l
     for _ in range(min(sum(one), sum(other)) // BATCH):  # while both wait
         for each in queue.take(now=0.0):
             served[each.candidate.caller] += each.candidate.tokens
-    # one is a batch ahead and fills another, and leads fall by a hundredth
+    # one is a batch ahead and fills another, and debts fall by a hundredth
     assert abs(served["x"] - served["y"]) <= 2 * BATCH + served.total() / 100
 
 
@@ -101,7 +101,7 @@ def test_new_callers_cannot_keep_a_waiting_one_back(tokens: int) -> None:
             break
     else:
         raise AssertionError("the caller starved")
-    assert len(queue._leads) <= 102, "few callers are remembered"
+    assert len(queue._debts) <= 102, "few callers are remembered"
 
 
 def test_background_work_waits_for_others_for_a_limited_time() -> None:

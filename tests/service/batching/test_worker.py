@@ -14,7 +14,7 @@ from semblance.models.encoders.transformer import Transformer
 from semblance.models.errors import BadTexts, ModelFailed
 from semblance.models.text import TokenizedText
 from semblance.service.batching.policy import Limits
-from semblance.service.batching.turns import LEAST_TOKENS
+from semblance.service.batching.turns import MIN_TOKENS
 from semblance.service.batching.worker import Worker
 from semblance.service.errors import NotReady, Overloaded, TooManyTokens
 from semblance.service.observability.metrics import Metrics
@@ -291,7 +291,7 @@ def texts(count: int, start: int = 0) -> list[str]:
 
 async def test_a_large_request_runs_on_all_threads_at_once(several: Worker) -> None:
     slow = SlowEncoder()
-    count = THREADS * LEAST_TOKENS
+    count = THREADS * MIN_TOKENS
     task = asyncio.create_task(numbers(several, slow, texts(count)))
     await eventually(lambda: len(slow.began) == THREADS)
     assert slow.began == [count // THREADS] * THREADS
@@ -303,8 +303,8 @@ async def test_a_large_request_runs_on_all_threads_at_once(several: Worker) -> N
 async def test_a_small_request_is_one_batch(several: Worker) -> None:
     slow = SlowEncoder()
     slow.permits.release(100)
-    assert await numbers(several, slow, texts(LEAST_TOKENS)) == [float(text) for text in texts(LEAST_TOKENS)]
-    assert list(map(len, slow.batches)) == [LEAST_TOKENS]
+    assert await numbers(several, slow, texts(MIN_TOKENS)) == [float(text) for text in texts(MIN_TOKENS)]
+    assert list(map(len, slow.batches)) == [MIN_TOKENS]
 
 
 async def test_a_lost_thread_ends_all_and_answers_every_caller() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from semblance.models.embeddings import unit_rows
 from semblance.service.usecases.documents.clusters import (
-    MOST_MEMBERS,
+    MAX_MEMBERS,
     ClusterBatch,
     Clusters,
     Member,
@@ -80,7 +80,7 @@ def test_a_resumed_search_lists_the_other_groups(edges: set[tuple[int, int]], pl
 
 
 def test_a_very_large_group_is_listed_in_parts() -> None:
-    ids = [f"{i:04}" for i in range(2 * MOST_MEMBERS + 300)]
+    ids = [f"{i:04}" for i in range(2 * MAX_MEMBERS + 300)]
     near = [Neighbor(each, 1.0) for each in ids]
 
     async def find(wanted: Sequence[str]) -> dict[str, list[Neighbor]]:
@@ -90,7 +90,7 @@ def test_a_very_large_group_is_listed_in_parts() -> None:
         return [each async for each in Clusters(find).of(ids)]
 
     groups = groups_of(asyncio.run(run()))
-    assert [len(group) for group in groups] == [MOST_MEMBERS, MOST_MEMBERS, 300]
+    assert [len(group) for group in groups] == [MAX_MEMBERS, MAX_MEMBERS, 300]
     assert sorted(member.id for group in groups for member in group) == ids
 
 

@@ -14,8 +14,8 @@ from semblance_client.vocabulary.similarity import SimilarityMatrix, SimilarityR
 
 from semblance.models.catalogue import similarity
 from semblance.models.embeddings import TokenEmbeddings, Want
+from semblance.models.measures.word_movers import WordMovers
 from semblance.models.protocols import Encoder
-from semblance.models.similarities.word_movers import WordMovers
 from semblance.models.text import Role, Truncate
 from semblance.service import turns
 from semblance.service.ports.embedding import ServedModels

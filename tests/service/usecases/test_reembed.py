@@ -17,8 +17,8 @@ from semblance_client.vocabulary.collections import ReembeddingRequest
 from semblance_client.vocabulary.search import SearchRequest, SearchResults
 from sqlalchemy import Engine, Table, select
 
+from semblance.models.alignment.quantized_tokens import quantize
 from semblance.models.catalogue import similarity
-from semblance.models.measures.quantized_tokens import quantize
 from semblance.models.tokenization.passages import Cut
 from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.schema import token_codes, vectors

@@ -20,7 +20,7 @@ DOCUMENTS = ["One more word. " * 200, "A short one.", "Yet another one. " * 400,
 async def test_documents_beyond_the_most_passages_are_truncated(
     minilm: Transformer, monkeypatch: pytest.MonkeyPatch, most: int, truncated: list[int]
 ) -> None:
-    monkeypatch.setattr(rerank, "MOST_PASSAGES", most)
+    monkeypatch.setattr(rerank, "MAX_PASSAGES", most)
     texts = TextEmbedder(RecordingEmbedder(), MemoryCache(0), Metrics(), 100_000)
     documents = [InputText(text, f"/documents/{i}") for i, text in enumerate(DOCUMENTS)]
     params = RerankParams(InputText("a word", "/query"), documents, None)

@@ -20,10 +20,10 @@ from semblance_client.vocabulary.collections import TokenStorage
 from semblance_client.vocabulary.duplicates import DuplicatesRequest
 from semblance_client.vocabulary.search import HighlightSizes, SearchRequest, SearchResults
 
+from semblance.models.alignment.quantized_tokens import dequantize, quantize
 from semblance.models.catalogue import similarity
 from semblance.models.embeddings import Floats, TokenEmbeddings, unit_rows
 from semblance.models.encoders.transformer import Transformer
-from semblance.models.measures.quantized_tokens import dequantize, quantize
 from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.errors import WriteConflict

@@ -16,7 +16,7 @@ from tests.support.servers.deployment import Deployment, readiness
 from tests.support.waiting import CEILING_S, until
 
 FULL_DISK = frozenset({"503 store_full", "in the stream store_full"})  # how writes are refused
-MOST_WRITES = 60  # some of which a full disk refuses
+MAX_WRITES = 60  # some of which a full disk refuses
 WRITES_AFTERWARDS = 10
 DEGRADED = (HTTPStatus.OK, "degraded")
 DOCUMENT, WRITTEN = "after the recovery", Stored("written after the recovery")
@@ -79,9 +79,9 @@ def fill_disk(context: FaultContext) -> None:
     log = context.target.log
     before, sent = _refused(context), log.total(WRITES)
     with disk.full():
-        until(lambda: _refused(context) > before or log.total(WRITES) >= sent + MOST_WRITES, "writes to a full disk")
+        until(lambda: _refused(context) > before or log.total(WRITES) >= sent + MAX_WRITES, "writes to a full disk")
         if _refused(context) == before:
-            raise Violation(f"the disk of PostgreSQL was filled, and none of {MOST_WRITES} writes was refused")
+            raise Violation(f"the disk of PostgreSQL was filled, and none of {MAX_WRITES} writes was refused")
         # a replica is degraded from a refused write to the next one that fits
         until(lambda: DEGRADED in _states(context), "a degraded replica while the disk of PostgreSQL is full")
         states = _states(context)

@@ -17,15 +17,15 @@ from semblance_lab.evaluation.results import TaskMetrics
 from semblance_lab.evaluation.scorer import Scorer
 from semblance_lab.evaluation.tasks import Deletion
 
-MOST_PAIRS = 500  # of a set, evenly spaced: enough for intervals of a few thousandths
-LEAST_WORDS = 3  # of each text, so that it is not empty after the deletion
+MAX_PAIRS = 500  # of a set, evenly spaced: enough for intervals of a few thousandths
+MIN_WORDS = 3  # of each text, so that it is not empty after the deletion
 SEED = 7
 
 
 def deletion_task(pairs: GradedPairs) -> Deletion:
-    """The deletion test on up to `MOST_PAIRS` pairs of a set."""
-    step = max(1, len(pairs.left) // MOST_PAIRS)
-    return Deletion(pairs.left[::step][:MOST_PAIRS], pairs.right[::step][:MOST_PAIRS])
+    """The deletion test on up to `MAX_PAIRS` pairs of a set."""
+    step = max(1, len(pairs.left) // MAX_PAIRS)
+    return Deletion(pairs.left[::step][:MAX_PAIRS], pairs.right[::step][:MAX_PAIRS])
 
 
 def deletion_metrics(task: Deletion, scorer: Scorer, measures: Sequence[str]) -> Mapping[str, TaskMetrics]:
@@ -47,7 +47,7 @@ def deletion_metrics(task: Deletion, scorer: Scorer, measures: Sequence[str]) ->
     for a, b, each in zip(task.left, task.right, scorer.links(measures, task.left, task.right, "word"), strict=True):
         for name, links in each.items():
             best = max(links.links, key=lambda link: link.contribution, default=None)
-            if best and best.contribution > 0 and min(len(links.left), len(links.right)) >= LEAST_WORDS:
+            if best and best.contribution > 0 and min(len(links.left), len(links.right)) >= MIN_WORDS:
                 examples[name].append(_Example(a, b, links, best))
     return {name: _task_metrics(pairs, scorer, name) for name, pairs in examples.items()}
 

@@ -30,8 +30,8 @@ from semblance_lab.origin.networks.loop import PrecisionSetting, autocast, resol
 from semblance_lab.origin.scoring.scoring import CONTEXT_PARTS, ContextPart
 
 ALL = "all"  # folder of a network that writes all parts
-MOST_TOKENS = {"cpu": 4_096}  # padded tokens of a batch
-MOST_TOKENS_ELSEWHERE = 131_072
+MAX_TOKENS = {"cpu": 4_096}  # padded tokens of a batch
+MAX_TOKENS_ELSEWHERE = 131_072
 BLOCK = {"cpu": 128}  # tokens whose logits are computed at once: with 8,192 subwords they fit the cache of a core
 BLOCK_ELSEWHERE = 8_192
 
@@ -120,7 +120,7 @@ class Generation:
         counts = lengths[:, at] + DECODER_MARKERS
         encoder_tokens = lengths.sum(axis=1) - lengths[:, at] + ENCODER_MARKERS
         sums = np.zeros(len(triples))
-        limit = MOST_TOKENS.get(network.device.type, MOST_TOKENS_ELSEWHERE)
+        limit = MAX_TOKENS.get(network.device.type, MAX_TOKENS_ELSEWHERE)
         with torch.inference_mode(), autocast(network.device.type, self._precision):
             for batch in batches_by_length(encoder_tokens, counts, limit):
                 inputs = build_inputs([triples[i] for i in batch], [at] * len(batch), special_ids(network))

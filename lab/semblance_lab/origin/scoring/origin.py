@@ -114,7 +114,7 @@ class Origin:
 
     @property
     def pairs_per_batch(self) -> int:
-        """Pairs of sentences whose terms fill the batches of the models; more at once are no faster."""
+        """Pairs of sentences that fill the batches of the models; more at once are not faster."""
         return max(1, PAIRS_PER_BATCH // (2 * (self._search.limit + self.contexts.size)))
 
     def context_sets(self, texts: Sequence[str], ablation: Ablation = FULL) -> list[ContextSet]:

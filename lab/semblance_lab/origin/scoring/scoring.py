@@ -123,7 +123,7 @@ def centered(values: Doubles) -> Doubles:
 
 @dataclass(frozen=True, slots=True)
 class Ablation:
-    """How contexts are chosen, and which terms of Eq. 3 are used; by default all of Origin.
+    """Choice of contexts, and the terms of Eq. 3 that are used; by default all of Origin.
 
     Attributes:
         random: contexts are drawn from the whole corpus instead of being chosen in two steps.

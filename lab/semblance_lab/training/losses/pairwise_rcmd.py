@@ -60,7 +60,7 @@ def pairwise_rcmd(x: TokenBatch, y: TokenBatch) -> Tensor:
     Returns:
         (b1, b2) float32, under autocast too; float64 if the vectors are.
 
-    Prefer models/similarities/rcmd.py if no gradient is needed: it has no padding, and explains its scores.
+    Prefer models/measures/rcmd.py if no gradient is needed: it has no padding, and explains its scores.
 
     >>> anchor = TokenBatch(torch.tensor([[[1.0, 0.0], [0.0, 2.0]]]), torch.tensor([[True, True]]))
     >>> padded = TokenBatch(torch.tensor([[[3.0, 4.0], [9.0, 9.0]]]), torch.tensor([[True, False]]))

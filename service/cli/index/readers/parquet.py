@@ -25,7 +25,7 @@ class ParquetTable:
     Dates and times become ISO 8601 strings, decimals numbers; NaN counts as null.
 
     Raises:
-        BadDataSet: the file is no Parquet, or a column is of a type that JSON does not have, such as binary.
+        BadDataSet: the file is not Parquet, or a column is of a type that JSON does not have, such as binary.
     """
 
     unit: ClassVar[Literal["row"]] = "row"

@@ -15,7 +15,7 @@ class SourceRow:
 
     Attributes:
         number: of the first line, or of the row where a format has no lines; from 1.
-        fields: the values; or a line to be sent as it is, such as one that is no JSON object and will be refused.
+        fields: the values; or a line to be sent as it is, such as one that is not a JSON object and will be refused.
     """
 
     number: int
@@ -27,11 +27,11 @@ class RowSource(Protocol):
 
     @property
     def unit(self) -> Literal["line", "row"]:
-        """What `SourceRow.number` counts."""
+        """The unit of `SourceRow.number`."""
 
     @property
     def size(self) -> int:
-        """What the progress callback adds up to: bytes on disk, or rows if `unit` is "row"."""
+        """The sum of the progress callback: bytes on disk, or rows if `unit` is "row"."""
 
     @property
     def columns(self) -> tuple[str, ...] | None:

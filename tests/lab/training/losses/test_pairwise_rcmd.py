@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from semblance.models.similarities.rcmd import Rcmd
+from semblance.models.measures.rcmd import Rcmd
 from semblance_lab.training.losses import pairwise_rcmd as module
 from semblance_lab.training.losses.pairwise_rcmd import TokenBatch, pairwise_rcmd
 from tests.lab.training.drawn_columns import drawn_batch

@@ -1,0 +1,1 @@
+"""Shared parts of the measures: alignments, transport plans, fuzzy sets, batched scoring."""

@@ -1,0 +1,69 @@
+"""Base of the measures that combine the best matches of both texts' tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, TypeVar
+
+import numpy as np
+
+from semblance.models.alignment.token_matches import (
+    all_tokens,
+    best_match_means,
+    cosine_matrix,
+    own_tokens,
+    pair_means,
+    words_only,
+)
+from semblance.models.alignment.transport import column_plan, row_plan
+from semblance.models.embeddings import Doubles, Needs, TokenEmbeddings
+from semblance.models.explanation import Explanation
+
+Value = TypeVar("Value", float, Doubles)
+
+
+class BestMatches:
+    """Combines the mean best cosine of the left tokens with that of the right ones.
+
+    A subclass combines numbers, arrays of scores, or the two transport plans, by one formula.
+
+    Attributes:
+        words: whether only tokens that are not special take part; they need the text then.
+        counted: tokens that enter the means; all others can be matched.
+    """
+
+    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+    symmetric: ClassVar[bool] = True
+    needs: ClassVar[Needs] = "tokens"
+    words: ClassVar[bool] = False
+    counted = staticmethod(all_tokens)
+
+    def combined(self, forward: Value, backward: Value) -> Value:
+        """s of both means, or the plan of both plans: their mean, or one of them."""
+        return (forward + backward) / 2
+
+    def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
+        """s."""
+        if self.words:
+            a, b = words_only(a), words_only(b)
+        return float(self.combined(*pair_means(a, b, self.counted)))
+
+    def score_many(self, query: TokenEmbeddings, candidates: Sequence[TokenEmbeddings]) -> Doubles:
+        """(c,) s of the query with each candidate."""
+        scores: Doubles = self.score_matrix([query], candidates)[0]
+        return scores
+
+    def score_matrix(self, left: Sequence[TokenEmbeddings], right: Sequence[TokenEmbeddings]) -> Doubles:
+        """(c1, c2) s of each left text with each right one."""
+        if self.words:
+            left, right = [words_only(text) for text in left], [words_only(text) for text in right]
+        return self.combined(*best_match_means(left, right, self.counted))
+
+    def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
+        """Parts h_ij; where only words take part, special tokens have none."""
+        cosines = cosine_matrix(a, b)
+        part = np.ix_(own_tokens(a), own_tokens(b)) if self.words else np.s_[:, :]
+        contribution = np.zeros_like(cosines)
+        plan = self.combined(row_plan(cosines[part]), column_plan(cosines[part]))
+        contribution[part] = plan * cosines[part]
+        return Explanation.of(a, b, score=self.score(a, b), similarity=cosines, contribution=contribution)

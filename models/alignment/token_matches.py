@@ -1,0 +1,160 @@
+"""Token-by-token cosines and distances of two texts, and best matches of tokens, in batches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+
+from semblance.models.alignment.ragged import concatenated_vectors, split_by_size
+from semblance.models.embeddings import Doubles, Floats, Integers, TokenEmbeddings
+from semblance.models.text import Booleans
+
+BLOCK_BYTES = 16 << 20  # memory of one block of cosines, and of the candidates' vectors of that block
+
+Counted: TypeAlias = Callable[[TokenEmbeddings], Booleans]
+
+
+def cosine_matrix(a: TokenEmbeddings, b: TokenEmbeddings) -> Doubles:
+    """(n, m) float64, C[i, j] = cos(a_i, b_j) over all tokens; 0 where a vector is zero."""
+    return _cosines(a.token_vectors(), b.token_vectors()).astype(np.float64)
+
+
+def distance_matrix(a: TokenEmbeddings, b: TokenEmbeddings) -> Doubles:
+    """(n, m) float64, d[i, j] = |a_i - b_j| over all tokens; exactly 0 between equal vectors."""
+    left, right = (each.token_vectors().astype(np.float64) for each in (a, b))
+    if len(left) > len(right):
+        return _distances(right, left).T
+    return _distances(left, right)
+
+
+def _distances(left: Doubles, right: Doubles) -> Doubles:
+    """(n, m) distances of rows; by differences, which are exactly 0 of equal vectors."""
+    distances = np.empty((len(left), len(right)))
+    for row, vector in enumerate(left):
+        distances[row] = np.linalg.norm(right - vector, axis=1)
+    return distances
+
+
+def all_tokens(embeddings: TokenEmbeddings) -> Booleans:
+    """(n,) True: every token counts, special tokens included."""
+    return np.ones(len(embeddings), np.bool_)
+
+
+def own_tokens(embeddings: TokenEmbeddings) -> Booleans:
+    """(n,) the tokens that are not special or of a prompt; all if there are no others.
+
+    Raises:
+        ValueError: the embeddings have no text.
+    """
+    if embeddings.text is None:
+        raise ValueError("this measure must know which tokens are special, but these embeddings have no text")
+    own: Booleans = ~embeddings.text.special
+    return own if own.any() else ~own
+
+
+def words_only(embeddings: TokenEmbeddings) -> TokenEmbeddings:
+    """Embeddings with the vectors and weights of `own_tokens` only, and without their text.
+
+    Raises:
+        ValueError: the embeddings have no text, or no token vectors.
+    """
+    own = own_tokens(embeddings)
+    return replace(embeddings, vectors=embeddings.token_vectors()[own], weights=embeddings.weights[own], text=None)
+
+
+def pair_means(a: TokenEmbeddings, b: TokenEmbeddings, counted: Counted = all_tokens) -> tuple[float, float]:
+    """`best_match_means` of one pair, in half the time."""
+    cosines = _cosines(a.token_vectors(), b.token_vectors())
+    forward, backward = cosines.max(axis=1)[counted(a)], cosines.max(axis=0)[counted(b)]
+    return float(forward.mean(dtype=np.float64)), float(backward.mean(dtype=np.float64))
+
+
+def best_match_means(
+    left: Sequence[TokenEmbeddings],
+    right: Sequence[TokenEmbeddings],
+    counted: Counted = all_tokens,
+    block_bytes: int = BLOCK_BYTES,
+) -> tuple[Doubles, Doubles]:
+    """Means of best matches between each of c1 texts and each of c2 texts.
+
+    The tokens of many texts form one ragged matrix: one matrix product computes all cosines, without padding. Texts are
+    processed in blocks: neither the vectors nor the cosines of a block exceed `block_bytes`, unless those of a single
+    pair do.
+
+    Args:
+        left: c1 texts, such as one query.
+        right: c2 texts, such as the candidate documents.
+        counted: (n,) tokens of a text that enter its mean; all tokens can be matched.
+        block_bytes: a multiple of four.
+
+    Returns:
+        forward: (c1, c2) the mean of max_j C_ij over the counted left tokens i.
+        backward: (c1, c2) the mean of max_i C_ij over the counted right tokens j.
+    """
+    forward, backward = np.empty((len(left), len(right))), np.empty((len(left), len(right)))
+    numbers = block_bytes // np.dtype(np.float32).itemsize
+    left_tokens, right_tokens = ([len(text.token_vectors()) for text in side] for side in (left, right))
+    for rows in split_by_size(left_tokens, math.isqrt(numbers)):
+        above = _Ragged.of(left[rows], counted)
+        for columns in split_by_size(right_tokens, numbers // max(above.vectors.shape)):
+            forward[rows, columns], backward[rows, columns] = _means(above, _Ragged.of(right[columns], counted))
+    return forward, backward
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ragged:
+    """The M tokens of c texts, concatenated.
+
+    Attributes:
+        vectors: (M, d) float32.
+        starts: (c,) first row of each text.
+        counted: (M,) tokens that enter the means.
+    """
+
+    vectors: Floats
+    starts: Integers
+    counted: Booleans
+
+    @classmethod
+    def of(cls, texts: Sequence[TokenEmbeddings], counted: Counted) -> _Ragged:
+        vectors = concatenated_vectors(texts)
+        starts = np.concatenate(([0], np.cumsum([len(text) for text in texts[:-1]], dtype=np.int64)))
+        return cls(vectors, starts, np.concatenate([counted(text) for text in texts]))
+
+    def means(self, best: Floats, axis: int) -> Doubles:
+        """Mean of `best` over the counted tokens of each text; tokens are along `axis`."""
+        counts = np.add.reduceat(self.counted, self.starts, dtype=np.int64)
+        shape = (-1, 1) if axis == 0 else (1, -1)
+        sums = np.add.reduceat(best * self.counted.reshape(shape), self.starts, axis=axis, dtype=np.float64)
+        means: Doubles = sums / counts.reshape(shape)
+        return means
+
+
+def _means(above: _Ragged, beside: _Ragged) -> tuple[Doubles, Doubles]:
+    """`best_match_means` of one block; frees all but the means."""
+    cosines = _cosines(above.vectors, beside.vectors)
+    of_rows = np.maximum.reduceat(cosines, beside.starts, axis=1)  # (M1, c2)
+    of_columns = np.empty((len(above.starts), len(beside.vectors)), np.float32)
+    ends = [*above.starts[1:], len(above.vectors)]
+    for i, (start, end) in enumerate(zip(above.starts, ends, strict=True)):  # several times faster than reduceat
+        cosines[start:end].max(axis=0, out=of_columns[i])
+    return above.means(of_rows, axis=0), beside.means(of_columns, axis=1)
+
+
+def _cosines(x: Floats, y: Floats) -> Floats:
+    # divide the product in place, not the vectors: it has fewer numbers, and a block is large
+    cosines: Floats = x @ y.T if len(x) >= len(y) else (y @ x.T).T  # a tall product is faster than a wide one
+    cosines /= _divisors(x)[:, None]
+    cosines /= _divisors(y)
+    return np.clip(cosines, -1.0, 1.0, out=cosines)  # rounding must not push a score out of its bounds
+
+
+def _divisors(vectors: Floats) -> Floats:
+    """(n,) the length of each vector; 1 for a zero vector, whose products are already 0."""
+    lengths: Floats = np.sqrt(np.vecdot(vectors, vectors))
+    lengths[lengths == 0] = 1.0
+    return lengths

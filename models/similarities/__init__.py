@@ -1,1 +1,0 @@
-"""Similarity measures, one per file, named as in their papers."""
