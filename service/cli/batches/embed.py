@@ -86,7 +86,7 @@ class _InputFiles:
     @classmethod
     def find(cls, source: Path, out: Path, model: str | None) -> _InputFiles:
         """Find the files of a batch, and the space of their vectors. Raises SemblanceError."""
-        from semblance.service.cli.index.readers.formats import is_readable  # noqa: PLC0415 - --help needs none of it
+        from semblance.service.cli.index.readers.sources import is_readable  # noqa: PLC0415 - --help needs none of it
         from semblance.service.model_loading.device import find_model  # noqa: PLC0415 - likewise
 
         _, found = find_model(model, read_settings())

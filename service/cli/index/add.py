@@ -20,8 +20,7 @@ from semblance_client.vocabulary.collections import CollectionRequest
 
 from semblance.models.errors import BadDataSet, SemblanceError
 from semblance.service.cli.index.documents import DocumentFields
-from semblance.service.cli.index.readers.formats import Format, open_source
-from semblance.service.cli.index.readers.source import RowSource
+from semblance.service.cli.index.readers.sources import Format, RowSource, open_source
 from semblance.service.cli.index.rows import DocumentRows
 from semblance.service.cli.toolbox.console import counter_bar, print_line
 from semblance.service.cli.toolbox.options import LOCAL_URL, Url

@@ -10,7 +10,7 @@ from typing import Any
 from semblance.models.errors import BadDataSet
 from semblance.models.files.tables import missing_columns
 from semblance.service.cli.index.column_types import Cast
-from semblance.service.cli.index.readers.source import SourceRow
+from semblance.service.cli.index.readers.sources import SourceRow
 
 IDS = ("id", "_id")  # the second as in BEIR
 TITLE, TEXT, METADATA = "title", "text", "metadata"

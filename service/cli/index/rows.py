@@ -12,7 +12,7 @@ from semblance_client import StoredBatch
 from semblance.models.files.lines import Advance
 from semblance.service.cli.index.column_types import column_types
 from semblance.service.cli.index.documents import DocumentFields, RowProblem
-from semblance.service.cli.index.readers.source import RowSource
+from semblance.service.cli.index.readers.sources import RowSource
 
 SHOWN = 20  # refused rows that are listed, and as many with a warning
 

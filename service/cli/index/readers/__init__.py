@@ -1,1 +1,1 @@
-"""Read files of documents row by row, one format a module."""
+"""Read files of documents row by row; pyarrow is needed by two of the modules only."""

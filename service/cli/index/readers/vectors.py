@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from semblance.models.errors import BadDataSet
 from semblance.models.files.lines import Advance
 from semblance.service.cli.batches.vector_files import read_space
-from semblance.service.cli.index.readers.source import SourceRow
+from semblance.service.cli.index.readers.sources import SourceRow
 
 BATCH = 256  # rows that are decoded together
 

@@ -15,8 +15,7 @@ from semblance_client import LineProblem, StoredBatch
 from semblance.models.errors import BadDataSet
 from semblance.service.cli.index.column_types import column_types
 from semblance.service.cli.index.documents import DocumentFields, RowProblem
-from semblance.service.cli.index.readers.formats import open_source
-from semblance.service.cli.index.readers.source import SourceRow
+from semblance.service.cli.index.readers.sources import SourceRow, open_source
 from semblance.service.cli.index.rows import SHOWN, DocumentRows
 from tests.support.text_files import write
 

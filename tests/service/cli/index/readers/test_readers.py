@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from semblance.models.errors import BadDataSet
-from semblance.service.cli.index.readers.formats import Format, open_source
+from semblance.service.cli.index.readers.sources import Format, open_source
 from tests.support.text_files import write
 
 ROWS = [{"id": "a", "text": 'One "text", in two\nlines; or more'}, {"id": "b", "text": "zwei é\u2028漢"}]
