@@ -5,6 +5,7 @@ A measure combines one of the universes below with one of the formulas.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
@@ -57,7 +58,7 @@ class Degrees:
         return parts
 
 
-class FuzzySets:
+class FuzzySets(ABC):
     """Base of the measures of fuzzy sets: a universe of elements and a formula."""
 
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
@@ -65,14 +66,14 @@ class FuzzySets:
     needs: ClassVar[Needs] = "tokens"
 
     @staticmethod
+    @abstractmethod
     def universe(a: TokenEmbeddings, b: TokenEmbeddings) -> Degrees:
         """Degrees of the tokens of both texts."""
-        raise NotImplementedError
 
     @staticmethod
+    @abstractmethod
     def formula(a: Doubles, b: Doubles) -> tuple[Doubles, float]:
         """Terms of the similarity of two memberships (K,), and what their sum is divided by."""
-        raise NotImplementedError
 
     def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
         """s."""

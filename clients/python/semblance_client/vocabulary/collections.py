@@ -64,7 +64,7 @@ class CollectionRequest(RequestBody):
     tokens: TokenStorage = "none"
     """Keep token vectors as int8, so that rcmd need not encode again."""
     passages: PassagesField = Field("auto", examples=["auto", {"tokens": 128, "overlap": 1}])
-    """How documents are cut at the ends of sentences; auto fits the model (an existing collection keeps its own), none
+    """Passages, cut at the ends of sentences; auto fits the model (an existing collection keeps its own), none
     truncates what the model does not read."""
 
 
@@ -76,7 +76,7 @@ class ReembeddingRequest(RequestBody):
     model: ModelName | None = None
     """A served model; null is the present one."""
     passages: PassagesField | None = None
-    """How documents are cut; null as now, or shorter for a model that reads less."""
+    """Passages of documents; null as now, or shorter for a model that reads less."""
 
     _some_change = require_one_of("model", "passages", otherwise="name a model, or passages, or both")
 

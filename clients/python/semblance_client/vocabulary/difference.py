@@ -66,7 +66,7 @@ class ComparedDocument(Side):
     score: float
     """By the measure."""
     bonus: float
-    """What terms add to it; 0 in mode vector."""
+    """Contribution of terms; 0 in mode vector."""
     combined: float
     """Score and bonus, which order the hits of a search."""
 
@@ -125,7 +125,7 @@ class ScoreDifference(ResponseBody):
     a: ComparedDocument
     b: ComparedDocument
     difference: float
-    """How far a stands above b: `combined` of a less that of b."""
+    """Difference of a and b: `combined` of a less that of b."""
     parts: list[DifferencePart]
     """Largest absolute difference first."""
     measure: str

@@ -202,7 +202,7 @@ class PairExplanation(Explanation):
     space: Space
     probability: Probability = None
     calibration: Calibration | None = None
-    """What the probabilities are fitted to; null if there are none."""
+    """Data that the probabilities are fitted to; null if there are none."""
     truncated: bool
     """Whether either text is longer than the model reads."""
     passage: PassageSpan | None = None

@@ -94,4 +94,4 @@ class Scored(ResponseBody):
     space: Space
     measure: str
     calibration: Calibration | None = None
-    """What the probabilities are fitted to; null if there are none."""
+    """Data that the probabilities are fitted to; null if there are none."""

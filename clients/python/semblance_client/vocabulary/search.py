@@ -127,7 +127,7 @@ class SearchRequest(RequestBody):
     group_size: int = Field(1, ge=1, le=MAX_GROUP)
     """Most hits of a group."""
     diversity: float = Field(0.0, ge=0, le=1, allow_inf_nan=False)
-    """How unlike each other the hits are, by maximal marginal relevance among the candidates."""
+    """Weight of the differences between hits, by maximal marginal relevance among the candidates."""
     min_version: VersionText = None
     """Answer from this version of the collection or a later one."""
     truncate: Truncate = "END"
@@ -163,9 +163,9 @@ class Term(ResponseBody):
     term: str
     """In lower case, without accents."""
     idf: float
-    """How rare it is among the passages of the collection."""
+    """Rarity among the passages of the collection."""
     tf: int
-    """How many times the passage has it."""
+    """Number of occurrences in the passage."""
     score: float
     """Its part of the score by BM25."""
     bonus: float
