@@ -14,7 +14,7 @@ from semblance.service.cli.toolbox.exits import exit_on_failure
 from semblance.service.composition.stores import primary_to_replace
 from semblance.service.documents import backup_folder
 from semblance.service.documents.backup_folder import Backup
-from semblance.service.ports.documents import DocumentStore
+from semblance.service.ports.document_store import DocumentStore
 from semblance.service.settings import read_settings
 from semblance.service.usecases.backup import restore as restore_documents
 

@@ -24,12 +24,12 @@ from semblance.service.indexes.remote.milvus_address import MilvusAddress
 from semblance.service.model_loading.device import cores, torch_device
 from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.device import Device
+from semblance.service.ports.document_store import CopyStore
 from semblance.service.process.readiness import Checks
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.replication.local_node import LocalNode
 from semblance.service.replication.primary import Primary, Timeouts
-from semblance.service.replication.recovering_replica import RecoveringReplica, running
-from semblance.service.replication.replica import Replica
+from semblance.service.replication.replica import Replica, running
 from semblance.service.replication.thin.thin_replica import ThinReplica
 from semblance.service.settings import Settings
 
@@ -106,21 +106,23 @@ def _naming_file(settings: Settings) -> Iterator[None]:
 
 @asynccontextmanager
 async def _replica(settings: Settings, indexes: IndexFolder) -> AsyncIterator[Stores]:
-    replica = RecoveringReplica(
-        partial(_open_replica, settings, indexes), partial(_discard_copy, settings.copy_file), settings.snapshot_s
+    replica = Replica(
+        _primary(settings, settings.database_connections)[0],
+        partial(_open_copy, settings, indexes),
+        partial(_discard_copy, settings.copy_file),
+        settings.snapshot_s,
     )
     async with replica.running():
         yield _replicated(
             replica,
             required={"caught_up": lambda: replica.complete, "keeps_up": lambda: replica.keeps_up},
-            optional={"store_reachable": lambda: replica.reachable},
+            optional={"store_reachable": lambda: replica.primary.reachable},
         )
 
 
-def _open_replica(settings: Settings, indexes: IndexFolder, on_damage: Callable[[], None]) -> tuple[LocalNode, Replica]:
+def _open_copy(settings: Settings, indexes: IndexFolder, on_damage: Callable[[], None]) -> tuple[CopyStore, LocalNode]:
     copy = SqlDocumentStore(sqlite_engine(settings.copy_file), on_damage=on_damage)
-    local = LocalNode(copy, indexes)
-    return local, Replica(_primary(settings)[0], copy, local, settings.database_connections, _timeouts(settings))
+    return copy, LocalNode(copy, indexes)
 
 
 @asynccontextmanager
@@ -131,7 +133,7 @@ async def _thin_replica(settings: Settings) -> AsyncIterator[Stores]:
         async with running(replica.keep_following()):
             yield _replicated(
                 replica,
-                required={"store_reachable": lambda: replica.reachable},
+                required={"store_reachable": lambda: replica.primary.reachable},
                 optional={"index_reachable": lambda: replica.index_reachable},
             )
     finally:
@@ -146,24 +148,24 @@ def _open_thin_replica(settings: Settings) -> ThinReplica:
     except ModuleNotFoundError as error:
         raise MissingExtra("SEMBLANCE_INDEX_URL", "pymilvus", "milvus") from error
     index = MilvusIndex(MilvusAddress.parse(settings.index_url.get_secret_value()), settings.database_timeout_s)
-    primary, engine, health = _primary(settings, more_connections=settings.database_connections)
+    primary, engine, health = _primary(settings, 2 * settings.database_connections)
     marks, leadership = StoredMarks(engine, health), LockedMarks(engine)
-    return ThinReplica(primary, marks, leadership, index, settings.database_connections, _timeouts(settings))
+    return ThinReplica(primary, marks, leadership, index, settings.database_connections)
 
 
-def _replicated(replica: RecoveringReplica | ThinReplica, required: Checks, optional: Checks) -> Stores:
+def _replicated(replica: Replica | ThinReplica, required: Checks, optional: Checks) -> Stores:
     """A replica with its checks, those that any replica has, and its metrics."""
     return Stores(
         replica,
         required=required,
         optional={
             **optional,
-            "store_writable": lambda: replica.writable,
+            "store_writable": lambda: replica.primary.writable,
             "collections": lambda: not replica.failed_collections,
         },
         show=lambda metrics: metrics.set_store(
-            reachable=replica.reachable,
-            seconds_since_contact=replica.seconds_since_contact,
+            reachable=replica.primary.reachable,
+            seconds_since_contact=replica.primary.seconds_since_contact,
             left_out=replica.failed_collections,
         ),
     )
@@ -183,16 +185,16 @@ def _discard_copy(file: Path) -> None:
         part.unlink()
 
 
-def _primary(settings: Settings, more_connections: int = 0) -> tuple[Primary, Engine, DatabaseHealth]:
-    """The primary and its engine, with a connection for the thread that follows it."""
+def _primary(settings: Settings, connections: int) -> tuple[Primary, Engine, DatabaseHealth]:
+    """The primary and its engine, with one connection more, for the thread that follows it."""
     from semblance.service.documents.databases.postgresql import Notifications, postgresql_engine  # noqa: PLC0415 - slow
 
     url = settings.database_url.get_secret_value()
     health = DatabaseHealth(settings.database_timeout_s)
-    connections = settings.database_connections + 1 + more_connections
-    engine = postgresql_engine(url, connections, settings.database_timeout_s)
+    engine = postgresql_engine(url, connections + 1, settings.database_timeout_s)
     notices = Notifications(url, settings.database_timeout_s)
-    return Primary(SqlDocumentStore(engine, health), health, notices), engine, health
+    threads = settings.database_connections
+    return Primary(SqlDocumentStore(engine, health), health, notices, threads, _timeouts(settings)), engine, health
 
 
 @contextmanager

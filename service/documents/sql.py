@@ -35,6 +35,7 @@ from semblance.service.documents.writes import (
     update_metadata,
 )
 from semblance.service.errors import CollectionDiffers, CollectionReplaced, UnknownCollection
+from semblance.service.ports.document_store import Require
 from semblance.service.ports.documents import (
     INCOMPLETE_VERSION,
     ChangePage,
@@ -50,7 +51,6 @@ from semblance.service.ports.documents import (
     DocumentEmbedding,
     PassageKey,
     Reembedding,
-    Require,
     VectorChange,
     Version,
     Write,

@@ -174,21 +174,15 @@ class Comparison(NamedTuple):
     entries: int
 
 
-class VectorIndex(Protocol):
+class IndexReader(Protocol):
     """Vectors of one collection, searched by similarity. Thread-safe.
 
-    Derived from the store and rebuildable, never authoritative.
+    A key with limits has a reader of the documents that it reaches.
     """
 
     @property
     def version(self) -> Version:
         """Version of the store up to which all changes were applied; number 0 when new."""
-
-    def apply(self, changes: Sequence[VectorChange]) -> None:
-        """Apply the latest state of some documents."""
-
-    def advance(self, version: Version) -> None:
-        """Record that every change up to `version` was applied."""
 
     def search(
         self, queries: Floats, k: int, where: Filter | None, passages: int = 1
@@ -228,13 +222,6 @@ class VectorIndex(Protocol):
     def vectors(self, ids: Sequence[str]) -> dict[str, Floats]:
         """Get (p, d) vectors of the passages by document id; missing documents are left out."""
 
-    def compare(self, changes: Sequence[VectorChange]) -> Comparison:
-        """Compare documents with what some changes made of them."""
-
-    @property
-    def entries(self) -> int:
-        """Number of values and terms under which passages are found, summed over passages."""
-
     def terms_of(self, terms: Sequence[str], passages: Sequence[PassageKey]) -> dict[PassageKey, Sequence[TermScore]]:
         """Get the terms of a query that each passage has; missing passages are left out."""
 
@@ -244,6 +231,23 @@ class VectorIndex(Protocol):
     @property
     def exact(self) -> bool:
         """Whether a search by vector finds the true nearest documents."""
+
+
+class VectorIndex(IndexReader, Protocol):
+    """An index in memory. Derived from the store and rebuildable, never authoritative."""
+
+    def apply(self, changes: Sequence[VectorChange]) -> None:
+        """Apply the latest state of some documents."""
+
+    def advance(self, version: Version) -> None:
+        """Record that every change up to `version` was applied."""
+
+    def compare(self, changes: Sequence[VectorChange]) -> Comparison:
+        """Compare documents with what some changes made of them."""
+
+    @property
+    def entries(self) -> int:
+        """Number of values and terms under which passages are found, summed over passages."""
 
     @property
     def rows(self) -> int:

@@ -12,15 +12,8 @@ from threading import Event
 from typing import Any, Protocol
 
 from semblance.service.errors import HistoryLost, OptimisticConflict, UnknownCollection, VersionMismatch
-from semblance.service.ports.documents import (
-    INCOMPLETE_VERSION,
-    ChangePage,
-    Collection,
-    CopyStore,
-    DocumentChange,
-    DocumentStore,
-    Version,
-)
+from semblance.service.ports.document_store import CopyStore, DocumentStore
+from semblance.service.ports.documents import INCOMPLETE_VERSION, ChangePage, Collection, DocumentChange, Version
 from semblance.service.replication.change_feed import read_pages
 
 log = logging.getLogger(__name__)

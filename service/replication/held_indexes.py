@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from semblance.service.errors import IndexDamaged, UnknownCollection
-from semblance.service.ports.documents import Collection, DocumentStore, Version
+from semblance.service.ports.document_store import DocumentStore
+from semblance.service.ports.documents import Collection, Version
 from semblance.service.ports.indexes import Indexes, VectorIndex, VectorReader
 
 log = logging.getLogger(__name__)

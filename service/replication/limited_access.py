@@ -7,10 +7,11 @@ from typing import TypeVar
 
 from semblance.service.callers import Permission, current_permission
 from semblance.service.errors import Forbidden
-from semblance.service.ports.documents import Collection, DocumentStore, Version, unknown_collection
-from semblance.service.ports.indexes import IndexState, VectorIndex
+from semblance.service.ports.document_store import DocumentReader, DocumentWriter
+from semblance.service.ports.documents import Collection, Version, unknown_collection
+from semblance.service.ports.indexes import IndexReader, IndexState
 from semblance.service.replication.access import CollectionAccess
-from semblance.service.replication.limited_views import all_documents, limited_index, limited_store
+from semblance.service.replication.limited_views import LimitedReader, LimitedWriter, all_documents, limited_index
 
 Result = TypeVar("Result")
 
@@ -25,28 +26,28 @@ class LimitedAccess:
     def __init__(self, access: CollectionAccess) -> None:
         self._access = access
 
-    async def read(self, query: Callable[[DocumentStore], Result]) -> Result:
+    async def read(self, query: Callable[[DocumentReader], Result]) -> Result:
         """Run a query on the local store."""
-        return await self._access.read(_within_limits(query))
+        return await self._access.read(_limited_read(query))
 
-    async def read_primary(self, query: Callable[[DocumentStore], Result]) -> Result:
+    async def read_primary(self, query: Callable[[DocumentReader], Result]) -> Result:
         """Run a query on the primary. Raises StoreUnavailable."""
-        return await self._access.read_primary(_within_limits(query))
+        return await self._access.read_primary(_limited_read(query))
 
-    async def write(self, name: str, change: Callable[[DocumentStore], Result]) -> Result:
+    async def write(self, name: str, change: Callable[[DocumentWriter], Result]) -> Result:
         """Change a collection. Raises Forbidden, StoreUnavailable."""
-        return await self._access.write(name, _within_limits(change))
+        return await self._access.write(name, _limited_write(change))
 
-    async def search(self, query: Callable[[DocumentStore], Result]) -> Result:
+    async def search(self, query: Callable[[DocumentReader], Result]) -> Result:
         """Run a query on an index and the local store."""
-        return await self._access.search(_within_limits(query))
+        return await self._access.search(_limited_read(query))
 
-    async def refresh_index(self, name: str) -> VectorIndex:
+    async def refresh_index(self, name: str) -> IndexReader:
         """Bring an index up to the local store. Raises UnknownCollection, VersionNotReached."""
         permission = _reaching(name)
         return limited_index(await self._access.refresh_index(name), permission)
 
-    async def current(self, name: str, min_version: Version | None) -> tuple[Collection, VectorIndex]:
+    async def current(self, name: str, min_version: Version | None) -> tuple[Collection, IndexReader]:
         """As `CollectionAccess.current`."""
         permission = _reaching(name)
         collection, index = await self._access.current(name, min_version)
@@ -69,10 +70,16 @@ class LimitedAccess:
         return await self._access.states()
 
 
-def _within_limits(query: Callable[[DocumentStore], Result]) -> Callable[[DocumentStore], Result]:
+def _limited_read(query: Callable[[DocumentReader], Result]) -> Callable[[DocumentReader], Result]:
     """A query of the store as the current request may see it."""
     permission = current_permission()
-    return (lambda store: query(limited_store(store, permission))) if permission.is_limited else query
+    return (lambda store: query(LimitedReader(store, permission))) if permission.is_limited else query
+
+
+def _limited_write(change: Callable[[DocumentWriter], Result]) -> Callable[[DocumentWriter], Result]:
+    """A change of the store as the current request may make it."""
+    permission = current_permission()
+    return (lambda store: change(LimitedWriter(store, permission))) if permission.is_limited else change
 
 
 def _reaching(name: str) -> Permission:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NoReturn, cast
 
 from semblance_client.vocabulary.responses import RequestWarning
 
@@ -12,6 +11,7 @@ from semblance.models.embeddings import Floats
 from semblance.service.callers import Permission
 from semblance.service.errors import Forbidden, ForbiddenDocuments, Problem, pointer_to
 from semblance.service.filters import EVERYTHING, All, Filter
+from semblance.service.ports.document_store import DocumentReader, DocumentWriter, Require
 from semblance.service.ports.documents import (
     Collection,
     CollectionSettings,
@@ -19,10 +19,8 @@ from semblance.service.ports.documents import (
     CutDocuments,
     Document,
     DocumentEmbedding,
-    DocumentStore,
     PassageKey,
     Reembedding,
-    Require,
     Version,
     Write,
     unknown_collection,
@@ -34,24 +32,19 @@ from semblance.service.ports.indexes import (
     Hit,
     HybridHits,
     HybridQuery,
+    IndexReader,
     Listed,
     TermScore,
-    VectorIndex,
 )
 
 SCANNED = 1000  # documents read at a time to find those that are visible
 PAGE_CHARS = 1 << 24  # of texts of a page; a single document may have more
 
 
-def limited_store(store: DocumentStore, permission: Permission) -> DocumentStore:
-    """The store within limits; methods that its view does not have are refused."""
-    return cast("DocumentStore", LimitedStore(store, permission))
-
-
-def limited_index(index: VectorIndex, permission: Permission) -> VectorIndex:
-    """The index within limits; methods that its view does not have are refused."""
+def limited_index(index: IndexReader, permission: Permission) -> IndexReader:
+    """The index within limits."""
     where = permission.where
-    return index if where is None else cast("VectorIndex", LimitedIndex(index, where))
+    return index if where is None else LimitedIndex(index, where)
 
 
 def all_documents(permission: Permission) -> None:
@@ -60,34 +53,19 @@ def all_documents(permission: Permission) -> None:
         raise Forbidden("this concerns all documents of the collection, and the key reaches only some of them")
 
 
-class _Limited:
-    """A view that has the methods which are safe; every other one is refused, not passed on."""
-
-    def __getattr__(self, name: str) -> NoReturn:
-        raise Forbidden(f"a key with limits may not use {name!r}")
-
-
-class LimitedStore(_Limited):
-    """`DocumentStore` as a key with limits sees it; see there for what the methods do.
+class LimitedReader:
+    """`DocumentReader` as a key with limits sees it; see there for what the methods do.
 
     A collection outside of the limits is unknown, whether it exists or not. A document outside is missing.
     """
 
-    def __init__(self, store: DocumentStore, permission: Permission) -> None:
+    def __init__(self, store: DocumentReader, permission: Permission) -> None:
         self._store = store
         self._permission = permission
 
-    def create(self, name: str, settings: CollectionSettings) -> tuple[Collection, bool]:
-        """Raises Forbidden, too."""
-        all_documents(self._permission)
-        if not self._permission.reaches(name):
-            reached = ", ".join(self._permission.collections)
-            raise Forbidden(f"the key may create no collection {name!r}: it reaches {reached}")
-        return self._store.create(name, settings)
-
     def collection(self, name: str) -> Collection:
         """Get a collection that is reached."""
-        return self._of(name).collection(name)
+        return self._reached(name).collection(name)
 
     def collections(self) -> list[Collection]:
         """List the collections that are reached."""
@@ -96,21 +74,21 @@ class LimitedStore(_Limited):
     def sizes(self, names: Sequence[str] | None = None) -> list[tuple[Collection, CollectionSize]]:
         """Sizes of whole collections, also where some of their documents are not visible."""
         for name in names or ():
-            self._of(name)
+            self._reached(name)
         return [each for each in self._store.sizes(names) if self._permission.reaches(each[0].name)]
 
     def get(self, name: str, ids: Sequence[str]) -> dict[str, Document]:
         """Get visible documents."""
-        return self._visible(self._of(name).get(name, ids))
+        return self._visible(self._reached(name).get(name, ids))
 
     def get_at(self, name: str, ids: Sequence[str]) -> tuple[Collection, dict[str, Document]]:
         """Get visible documents, with the collection."""
-        collection, documents = self._of(name).get_at(name, ids)
+        collection, documents = self._reached(name).get_at(name, ids)
         return collection, self._visible(documents)
 
     def get_cut(self, name: str, ids: Sequence[str]) -> CutDocuments:
         """Get visible documents, with the spans of their passages."""
-        read = self._of(name).get_cut(name, ids)
+        read = self._reached(name).get_cut(name, ids)
         documents = self._visible(read.documents)
         return replace(read, documents=documents, spans={key: read.spans[key] for key in read.spans.keys() & documents})
 
@@ -126,24 +104,68 @@ class LimitedStore(_Limited):
         visible: list[Document] = []
         more = True
         while more and len(visible) <= limit and (len(visible) < 2 or _chars(visible) <= PAGE_CHARS):
-            page, more = self._of(name).scan(name, after, SCANNED)
+            page, more = self._reached(name).scan(name, after, SCANNED)
             visible += self._visible({each.id: each for each in page}).values()
             after = page[-1].id if page else after
         if more or len(visible) > limit:  # the last one shows that more follow
             return visible[: min(limit, len(visible) - 1)], True
         return visible, False
 
-    def upsert(self, collection: Collection, writes: Sequence[Write]) -> Version:
+    def unfilled(self, name: str, limit: int) -> tuple[int, list[Document]]:
+        """Raises Forbidden, too."""
+        self._check_all(name)
+        return self._store.unfilled(name, limit)
+
+    def _reached(self, name: str) -> DocumentReader:
+        """The store, for a collection that is reached. Raises UnknownCollection."""
+        self._check(name)
+        return self._store
+
+    def _check(self, name: str) -> None:
+        """Raise UnknownCollection if a collection is not reached."""
+        if not self._permission.reaches(name):
+            raise unknown_collection(name)
+
+    def _check_all(self, name: str) -> None:
+        """Raise Forbidden, UnknownCollection if not all of a collection is reached."""
+        self._check(name)
+        all_documents(self._permission)
+
+    def _visible(self, documents: Mapping[str, Document]) -> dict[str, Document]:
+        return {doc_id: each for doc_id, each in documents.items() if self._permission.sees(each.metadata)}
+
+
+class LimitedWriter(LimitedReader):
+    """`DocumentWriter` as a key with limits sees it."""
+
+    def __init__(self, store: DocumentWriter, permission: Permission) -> None:
+        super().__init__(store, permission)
+        self._writer = store
+
+    def create(self, name: str, settings: CollectionSettings) -> tuple[Collection, bool]:
+        """Raises Forbidden, too."""
+        all_documents(self._permission)
+        if not self._permission.reaches(name):
+            reached = ", ".join(self._permission.collections)
+            raise Forbidden(f"the key may create no collection {name!r}: it reaches {reached}")
+        return self._writer.create(name, settings)
+
+    def upsert(self, collection: Collection, writes: Sequence[Write], require: Require | None = None) -> Version:
         """Store own documents, in place of own ones only. Raises ForbiddenDocuments, too."""
         documents = [each.document for each in writes]
         self._refuse(documents, [each for each in documents if not self._permission.owns(each.id, each.metadata)])
 
         def require_own(stored: Mapping[str, Document]) -> None:
             self._refuse(documents, self._foreign(stored))
+            if require is not None:
+                require(stored)
 
-        return self._of(collection.name).upsert(collection, writes, self._if_limited(require_own))
+        self._check(collection.name)
+        return self._writer.upsert(collection, writes, require_own if self._permission.limits_documents else require)
 
-    def delete(self, name: str, doc_id: str, if_version: Version | None = None) -> Version:
+    def delete(
+        self, name: str, doc_id: str, if_version: Version | None = None, require: Require | None = None
+    ) -> Version:
         """Delete an own document. Raises Forbidden if it is visible, and not its own."""
 
         def require_own(stored: Mapping[str, Document]) -> None:
@@ -151,13 +173,19 @@ class LimitedStore(_Limited):
                 raise unknown_document(name, doc_id)
             if self._foreign(stored):
                 raise Forbidden(f"the key may not delete this document: {self._rule()}")
+            if require is not None:
+                require(stored)
 
-        return self._of(name).delete(name, doc_id, if_version, self._if_limited(require_own))
+        self._check(name)
+        return self._writer.delete(
+            name, doc_id, if_version, require_own if self._permission.limits_documents else require
+        )
 
     def delete_many(self, name: str, ids: Sequence[str], unchanged_since: Version | None = None) -> tuple[Version, int]:
         """Delete own documents that do not change meanwhile. Raises Forbidden if others see one."""
+        self._check(name)
         if not self._permission.limits_documents:
-            return self._of(name).delete_many(name, ids, unchanged_since)
+            return self._writer.delete_many(name, ids, unchanged_since)
         collection, visible = self.get_at(name, ids)
         if self._foreign(visible):
             raise Forbidden(f"the key may not delete all of these documents: {self._rule()}; leave out the others")
@@ -166,46 +194,26 @@ class LimitedStore(_Limited):
             unchanged_since.epoch != seen.epoch or unchanged_since.number < seen.number
         ):
             seen = unchanged_since
-        return self._store.delete_many(name, list(visible), seen)
+        return self._writer.delete_many(name, list(visible), seen)
 
     def begin_reembedding(self, collection: Collection, reembedding: Reembedding) -> Collection:
         """Raises Forbidden, too."""
-        return self._whole(collection.name).begin_reembedding(collection, reembedding)
-
-    def unfilled(self, name: str, limit: int) -> tuple[int, list[Document]]:
-        """Raises Forbidden, too."""
-        return self._whole(name).unfilled(name, limit)
+        self._check_all(collection.name)
+        return self._writer.begin_reembedding(collection, reembedding)
 
     def fill(self, collection: Collection, embedded: Sequence[tuple[Document, DocumentEmbedding]]) -> Version:
         """Raises Forbidden, too."""
-        return self._whole(collection.name).fill(collection, embedded)
+        self._check_all(collection.name)
+        return self._writer.fill(collection, embedded)
 
     def drop_reembedding(self, name: str) -> Collection:
         """Raises Forbidden, too."""
-        return self._whole(name).drop_reembedding(name)
-
-    def _of(self, name: str) -> DocumentStore:
-        """The store, for a collection that is reached. Raises UnknownCollection."""
-        if not self._permission.reaches(name):
-            raise unknown_collection(name)
-        return self._store
-
-    def _whole(self, name: str) -> DocumentStore:
-        """The store, for acts on a whole collection. Raises Forbidden, UnknownCollection."""
-        store = self._of(name)
-        all_documents(self._permission)
-        return store
-
-    def _visible(self, documents: Mapping[str, Document]) -> dict[str, Document]:
-        return {doc_id: each for doc_id, each in documents.items() if self._permission.sees(each.metadata)}
+        self._check_all(name)
+        return self._writer.drop_reembedding(name)
 
     def _foreign(self, documents: Mapping[str, Document]) -> list[Document]:
         """Those of some documents that are not the key's own."""
         return [each for doc_id, each in documents.items() if not self._permission.owns(doc_id, each.metadata)]
-
-    def _if_limited(self, require: Require) -> Require | None:
-        """The check of a write, which takes a query that a key without limits does not need."""
-        return require if self._permission.limits_documents else None
 
     def _refuse(self, sent: Sequence[Document], foreign: Sequence[Document]) -> None:
         """Raise ForbiddenDocuments if there are any; it does not tell which of them exist."""
@@ -227,13 +235,13 @@ class LimitedStore(_Limited):
         return f"it needs {' and '.join([*prefix, *exact])}, and an id that is not in use by others"
 
 
-class LimitedIndex(_Limited):
-    """`VectorIndex` of the documents that match a filter; see there for what the methods do.
+class LimitedIndex:
+    """`IndexReader` of the documents that match a filter; see there for what the methods do.
 
     Statistics of terms remain those of the whole collection.
     """
 
-    def __init__(self, index: VectorIndex, where: Filter) -> None:
+    def __init__(self, index: IndexReader, where: Filter) -> None:
         self._index = index
         self._where = where
 

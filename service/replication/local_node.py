@@ -18,7 +18,8 @@ from semblance.service.errors import (
     VersionMismatch,
     VersionNotReached,
 )
-from semblance.service.ports.documents import INCOMPLETE_VERSION, Collection, DocumentStore, VectorChange, Version
+from semblance.service.ports.document_store import DocumentStore
+from semblance.service.ports.documents import INCOMPLETE_VERSION, Collection, VectorChange, Version
 from semblance.service.ports.indexes import Indexes, IndexState, VectorIndex
 from semblance.service.replication.change_feed import PageReader, Stopped, catch_up
 from semblance.service.replication.held_indexes import HeldIndexes

@@ -1,12 +1,23 @@
-"""Ports of the primary: the database that holds the documents of several replicas."""
+"""Connection to the primary: the database that holds the documents of several replicas."""
 
 from __future__ import annotations
 
+import asyncio
 import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
-from semblance.service.ports.documents import DocumentStore
+from semblance.service.errors import StoreUnavailable
+from semblance.service.ports.document_store import DocumentStore
+from semblance.service.threads import with_deadline
+
+LONG_WRITE_FACTOR = 10  # times the timeout of other writes: to delete a collection, or the embeddings by one encoder
+STOP_S = 1.0  # time for the work under way to end at shutdown
+
+Result = TypeVar("Result")
 
 
 class Notices(Protocol):
@@ -32,15 +43,6 @@ class StoreHealth(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Primary:
-    """The database with the documents, its health, and its notifications of writes."""
-
-    store: DocumentStore
-    health: StoreHealth
-    notices: Notices
-
-
-@dataclass(frozen=True, slots=True)
 class Timeouts:
     """Limits in seconds: of a write, between polls, until a version arrives, of the lag."""
 
@@ -48,3 +50,77 @@ class Timeouts:
     poll_s: float
     version_s: float
     lag_s: float
+
+
+class Primary:
+    """The database with the documents: queries in threads, within timeouts, and notifications of writes.
+
+    Args:
+        store: its documents.
+        health: of the connection.
+        notices: of writes.
+        threads: number of concurrent queries.
+        timeouts: how long to wait for what.
+    """
+
+    def __init__(
+        self, store: DocumentStore, health: StoreHealth, notices: Notices, threads: int, timeouts: Timeouts
+    ) -> None:
+        self.store = store
+        self.timeouts = timeouts
+        self._health = health
+        self._notices = notices
+        self._closing = threading.Event()
+        self._queries = ThreadPoolExecutor(threads, "primary")
+        self._pending: set[Future[Any]] = set()
+        self._listener = ThreadPoolExecutor(1, "listener")
+
+    @property
+    def reachable(self) -> bool:
+        """Whether it answers."""
+        return self._health.healthy
+
+    @property
+    def writable(self) -> bool:
+        """Whether the last write of this replica met no failure of its disk."""
+        return self.store.writable
+
+    @property
+    def seconds_since_contact(self) -> float:
+        """Seconds since it last answered."""
+        return self._health.seconds_since_answer
+
+    async def run(self, query: Callable[[DocumentStore], Result]) -> Result:
+        """Run a query. After its timeout, it commits nothing. Raises StoreUnavailable."""
+        return await self._run(query, self.timeouts.write_s)
+
+    async def run_long(self, query: Callable[[DocumentStore], Result]) -> Result:
+        """Run a query that may take several times as long as others. Raises StoreUnavailable."""
+        return await self._run(query, LONG_WRITE_FACTOR * self.timeouts.write_s)
+
+    async def _run(self, query: Callable[[DocumentStore], Result], timeout_s: float) -> Result:
+        future = self._queries.submit(with_deadline(lambda: query(self.store), timeout_s))
+        self._pending.add(future)
+        future.add_done_callback(self._pending.discard)
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await asyncio.wrap_future(future)
+        except TimeoutError:
+            raise StoreUnavailable("the database does not answer in time; retry") from None
+
+    async def wait_for_change(self) -> None:
+        """Wait for a notification, or until the next poll is due."""
+        poll_s = self.timeouts.poll_s
+        notified = asyncio.get_running_loop().run_in_executor(self._listener, self._notices.wait, poll_s, self._closing)
+        with suppress(TimeoutError):  # its connection may hang
+            async with asyncio.timeout(poll_s + self.timeouts.write_s):
+                await notified
+
+    def close(self) -> None:
+        """Disconnect, after running queries have ended or `STOP_S`."""
+        self._closing.set()
+        self._listener.submit(self._notices.close)  # in the thread that uses it
+        wait(set(self._pending), STOP_S)
+        self._queries.shutdown(wait=False, cancel_futures=True)
+        self._listener.shutdown(wait=False)
+        self.store.close()

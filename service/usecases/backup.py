@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from semblance.service.errors import UnknownCollection
+from semblance.service.ports.document_store import CopyStore, DocumentStore, MaintainedStore
 from semblance.service.ports.documents import (
     INCOMPLETE_VERSION,
     Collection,
     CollectionContents,
-    CopyStore,
     DocumentChange,
-    DocumentStore,
     Version,
 )
 from semblance.service.replication.change_feed import read_pages
@@ -34,7 +33,7 @@ def back_up(store: DocumentStore, copy: CopyStore, advance: Callable[[int], None
         _copy_settled(store, copy, copier, collection.name)
 
 
-def restore(backup: DocumentStore, store: DocumentStore, advance: Callable[[int], None]) -> None:
+def restore(backup: DocumentStore, store: MaintainedStore, advance: Callable[[int], None]) -> None:
     """Replace all collections by those of a backup, all or nothing, with new epochs."""
     store.replace_all(CollectionContents(each, _pages(backup, each, advance)) for each in backup.collections())
 

@@ -27,12 +27,8 @@ from semblance.service.errors import (
     UnknownModel,
 )
 from semblance.service.names import RULE, is_name
-from semblance.service.ports.documents import (
-    Collection,
-    CollectionSettings,
-    CollectionSize,
-    DocumentStore,
-)
+from semblance.service.ports.document_store import DocumentReader, DocumentWriter
+from semblance.service.ports.documents import Collection, CollectionSettings, CollectionSize
 from semblance.service.ports.embedding import ServedModels
 from semblance.service.ports.indexes import AUTO, ENGINES
 from semblance.service.replication.access import CollectionAccess
@@ -93,7 +89,7 @@ class Collections:
             precision=encoder.precision,
         ).cut_as(cut_for(request.passages, encoder))
 
-        def create(store: DocumentStore) -> tuple[Collection, CollectionSize, bool]:
+        def create(store: DocumentWriter) -> tuple[Collection, CollectionSize, bool]:
             wanted = _cut_as_before(store, name, settings) if request.passages == "auto" else settings
             _, new = store.create(name, wanted)
             return *store.sizes([name])[0], new
@@ -202,7 +198,7 @@ def collection_response(collection: Collection, size: CollectionSize) -> vocabul
     )
 
 
-def _cut_as_before(store: DocumentStore, name: str, settings: CollectionSettings) -> CollectionSettings:
+def _cut_as_before(store: DocumentReader, name: str, settings: CollectionSettings) -> CollectionSettings:
     """The settings, with the cut of an existing collection, perhaps of an earlier release."""
     try:
         return settings.cut_as(store.collection(name).settings.cut)

@@ -7,7 +7,8 @@ from semblance_client.vocabulary.collections import ReembeddingRequest, Reembedd
 
 from semblance.models.protocols import Encoder
 from semblance.models.tokenization.passages import Cut
-from semblance.service.ports.documents import Collection, CollectionSize, Document, DocumentStore, Reembedding
+from semblance.service.ports.document_store import DocumentReader, DocumentWriter
+from semblance.service.ports.documents import Collection, CollectionSize, Document, Reembedding
 from semblance.service.ports.embedding import ServedModels
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.replication.retries import retry_on_conflict
@@ -81,7 +82,7 @@ class Reembedder:
         if filled or collection.reembedding == reembedding:
             return collection, size
 
-        def begin(store: DocumentStore) -> tuple[Collection, CollectionSize]:
+        def begin(store: DocumentWriter) -> tuple[Collection, CollectionSize]:
             store.begin_reembedding(collection, reembedding)
             return store.sizes([name])[0]
 
@@ -90,7 +91,7 @@ class Reembedder:
     async def _step(self, name: str) -> ReembeddingStep:
         """Make one attempt: read documents to be embedded, encode them, write."""
 
-        def read(store: DocumentStore) -> tuple[Collection, list[Document]]:
+        def read(store: DocumentReader) -> tuple[Collection, list[Document]]:
             return store.collection(name), store.unfilled(name, STEP_DOCUMENTS)[1]
 
         collection, documents = await self._access.read_primary(read)

@@ -11,7 +11,8 @@ import numpy as np
 from semblance.models.alignment.quantized_tokens import is_codes
 from semblance.models.embeddings import Floats
 from semblance.service.errors import IndexDamaged
-from semblance.service.ports.documents import Collection, DocumentStore, PassageKey, VectorChange, Version
+from semblance.service.ports.document_store import DocumentStore, MaintainedStore
+from semblance.service.ports.documents import Collection, PassageKey, VectorChange, Version
 from semblance.service.ports.indexes import Indexes, VectorIndex
 from semblance.service.replication.change_feed import catch_up, read_pages
 
@@ -29,7 +30,7 @@ class VerificationReport:
     faults: Sequence[str]
 
 
-def verify(store: DocumentStore, indexes: Indexes, tables: Container[str] = ()) -> Iterator[VerificationReport]:
+def verify(store: MaintainedStore, indexes: Indexes, tables: Container[str] = ()) -> Iterator[VerificationReport]:
     """Compare every document with its entry in the index. Changes no document.
 
     `tables` has the spaces of tables of words: these give the zero vector to a text without a known word. Networks do
@@ -54,7 +55,7 @@ def verify(store: DocumentStore, indexes: Indexes, tables: Container[str] = ()) 
 
 
 def _verify_collection(
-    store: DocumentStore, collection: Collection, index: VectorIndex | None, snapshot: str, tables: Container[str]
+    store: MaintainedStore, collection: Collection, index: VectorIndex | None, snapshot: str, tables: Container[str]
 ) -> VerificationReport:
     faults = store.damaged_rows(collection.name)
     documents = entries = 0

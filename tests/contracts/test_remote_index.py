@@ -96,8 +96,6 @@ async def test_what_needs_a_local_index_is_refused(database: PostgresServer, mil
             lambda: index.search_hybrid(HybridQuery(np.zeros(DIM, np.float32), ["a"]), 3, None, 1),
             lambda: index.terms_of(["a"], []),
             lambda: len(index),
-            lambda: index.apply([]),
-            lambda: index.advance(index.version),
         ]
         for call in refused:
             with pytest.raises(NotWithRemoteIndex, match="SEMBLANCE_INDEX_URL"):

@@ -194,9 +194,9 @@ DEFECTS = (
     ),
     Defect(
         "limits of keys: a write may replace a hidden document",
-        "semblance.service.replication.limited_views.LimitedStore.upsert",
-        "upsert(collection, writes, self._if_limited(require_own))",
-        "upsert(collection, writes)",
+        "semblance.service.replication.limited_views.LimitedWriter.upsert",
+        "require_own if self._permission.limits_documents else require",
+        "require",
         ("tests/service/replication/test_limited_access.py", "-k", "race"),
     ),
     Defect(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from semblance.service.ports.documents import DocumentStore
+from semblance.service.ports.document_store import DocumentStore
 from semblance.service.replication.local_node import LocalNode
 
 Result = TypeVar("Result")

@@ -18,14 +18,8 @@ from semblance.service.errors import IndexUnavailable, StoreUnavailable, Version
 from semblance.service.filters import Filter, matches
 from semblance.service.indexes.remote.milvus_address import MilvusAddress
 from semblance.service.indexes.remote.milvus_index import MilvusIndex
-from semblance.service.ports.documents import (
-    CollectionSettings,
-    Document,
-    DocumentEmbedding,
-    DocumentStore,
-    Version,
-    Write,
-)
+from semblance.service.ports.document_store import DocumentStore
+from semblance.service.ports.documents import CollectionSettings, Document, DocumentEmbedding, Version, Write
 from semblance.service.ports.indexes import Hit
 from semblance.service.ports.remote_index import RemoteCollection, RemoteIndex
 from semblance.service.replication.primary import Primary, Timeouts
@@ -46,9 +40,10 @@ async def thin_replica(
     """A replica until the block ends; one that does not follow the primary never fills the index."""
     health = DatabaseHealth(timeouts.write_s)
     engine = postgresql_engine(database, 9, timeouts.write_s)
-    primary = Primary(SqlDocumentStore(engine, health), health, Notifications(database, timeouts.write_s))
+    store, notices = SqlDocumentStore(engine, health), Notifications(database, timeouts.write_s)
+    primary = Primary(store, health, notices, THREADS, timeouts)
     index = MilvusIndex(MilvusAddress.parse(milvus), timeouts.write_s)
-    made = ThinReplica(primary, StoredMarks(engine, health), LockedMarks(engine), index, THREADS, timeouts)
+    made = ThinReplica(primary, StoredMarks(engine, health), LockedMarks(engine), index, THREADS)
     await made.start()
     following = asyncio.create_task(made.keep_following() if follows else asyncio.sleep(0))  # or no task
     try:

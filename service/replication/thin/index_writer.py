@@ -17,7 +17,8 @@ from semblance.service.errors import (
     UnknownCollection,
     VersionMismatch,
 )
-from semblance.service.ports.documents import Collection, DocumentStore, Version
+from semblance.service.ports.document_store import DocumentStore
+from semblance.service.ports.documents import Collection, Version
 from semblance.service.ports.remote_index import IndexLeadership, IndexMark, RemoteCollection, RemoteIndex
 from semblance.service.replication.change_feed import Stopped, read_pages
 

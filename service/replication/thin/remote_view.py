@@ -12,10 +12,10 @@ from semblance_client.vocabulary.responses import RequestWarning
 from semblance.models.embeddings import Floats
 from semblance.service.errors import CollectionReplaced, IndexUnavailable, NotWithRemoteIndex
 from semblance.service.filters import Filter, matches
-from semblance.service.ports.documents import Collection, DocumentStore, PassageKey, VectorChange, Version
+from semblance.service.ports.document_store import DocumentStore
+from semblance.service.ports.documents import Collection, PassageKey, VectorChange, Version
 from semblance.service.ports.indexes import (
     ROUNDING,
-    Comparison,
     Counted,
     DocumentSelection,
     Hit,
@@ -35,7 +35,7 @@ QUERIES_PER_CALL = 64
 
 
 class RemoteView:
-    """`VectorIndex` of one request, with exact scores of what the server finds.
+    """`IndexReader` of one request, with exact scores of what the server finds.
 
     A candidate counts if the primary has its document at that very version, no later than `version`, and the filter
     matches; its scores are computed from the vectors in the primary. Of methods that need all documents in memory, each
@@ -49,7 +49,6 @@ class RemoteView:
     """
 
     exact = False
-    needs_rebuild = False
 
     def __init__(self, store: DocumentStore, remote: RemoteIndex, collection: Collection, version: Version) -> None:
         self._store = store
@@ -114,33 +113,8 @@ class RemoteView:
         del terms, passages
         self._refuse("explanations by terms")
 
-    def compare(self, changes: Sequence[VectorChange]) -> Comparison:
-        """Refused."""
-        del changes
-        self._refuse("verifications of the index")
-
-    @property
-    def entries(self) -> int:
-        """Refused."""
-        self._refuse("verifications of the index")
-
     def __len__(self) -> int:  # noqa: PLE0303 - it raises
         self._refuse("counts, duplicates and maps")
-
-    @property
-    def rows(self) -> int:
-        """Number of passages on the server."""
-        return self._remote.count(self._target)
-
-    def apply(self, changes: Sequence[VectorChange]) -> None:
-        """Refused: one replica fills the index for all."""
-        del changes
-        self._refuse("changes of the index by this replica")
-
-    def advance(self, version: Version) -> None:
-        """Refused, as `apply`."""
-        del version
-        self._refuse("changes of the index by this replica")
 
     def _refuse(self, what: str) -> NoReturn:
         raise NotWithRemoteIndex(f"not with SEMBLANCE_INDEX_URL: {what} need an index in the memory of the replica")

@@ -18,13 +18,12 @@ from semblance.service.errors import (
     VersionMismatch,
     VersionNotReached,
 )
-from semblance.service.ports.documents import Collection, DocumentStore, Reembedding, Version
-from semblance.service.ports.indexes import IndexState, VectorIndex
+from semblance.service.ports.document_store import DocumentStore
+from semblance.service.ports.documents import Collection, Reembedding, Version
+from semblance.service.ports.indexes import IndexReader, IndexState
 from semblance.service.ports.remote_index import IndexLeadership, IndexMark, IndexMarks, RemoteCollection, RemoteIndex
 from semblance.service.replication.local_node import never_at
-from semblance.service.replication.primary import Primary, Timeouts
-from semblance.service.replication.primary_queries import PrimaryQueries
-from semblance.service.replication.replica import LONG_WRITE_FACTOR, STOP_S
+from semblance.service.replication.primary import STOP_S, Primary
 from semblance.service.replication.thin.index_writer import IndexWriter
 from semblance.service.replication.thin.remote_view import RemoteView
 from semblance.service.turns import TurnThreads
@@ -46,8 +45,7 @@ class ThinReplica:
         marks: what the index has of it.
         leadership: the right to fill the index.
         index: the server of the index.
-        threads: concurrent queries of the primary, and as many searches.
-        timeouts: how long to wait for what.
+        threads: concurrent searches.
     """
 
     def __init__(
@@ -57,36 +55,17 @@ class ThinReplica:
         leadership: IndexLeadership,
         index: RemoteIndex,
         threads: int,
-        timeouts: Timeouts,
     ) -> None:
-        self._primary = primary
+        self.primary = primary
         self._marks = marks
         self._leadership = leadership
         self._index = index
-        self._timeouts = timeouts
         self._closing = threading.Event()
         self._writer = IndexWriter(primary.store, index, leadership, self._closing)
-        self._queries = PrimaryQueries(primary.store, threads, "primary")
         self._searcher = TurnThreads(threads, "searcher")
         self._filler = ThreadPoolExecutor(1, "filler")
-        self._listener = ThreadPoolExecutor(1, "listener")
         self._news = asyncio.Event()  # set at the next notification, then replaced
         self._due = asyncio.Event()  # whether to fill the index again
-
-    @property
-    def reachable(self) -> bool:
-        """Whether the primary answers."""
-        return self._primary.health.healthy
-
-    @property
-    def writable(self) -> bool:
-        """Whether the last write of this replica met no failure of the primary's disk."""
-        return self._primary.store.writable
-
-    @property
-    def seconds_since_contact(self) -> float:
-        """Seconds since the primary last answered."""
-        return self._primary.health.seconds_since_answer
 
     @property
     def index_reachable(self) -> bool:
@@ -109,7 +88,7 @@ class ThinReplica:
                 if not warned:
                     log.warning("waiting for the database: %s", error)
                 warned = True
-                await asyncio.sleep(self._timeouts.poll_s)
+                await asyncio.sleep(self.primary.timeouts.poll_s)
         with suppress(IndexUnavailable):  # already logged; searches are refused until it answers
             await asyncio.get_running_loop().run_in_executor(self._filler, self._index.ping)
 
@@ -118,7 +97,7 @@ class ThinReplica:
         filling = asyncio.create_task(self._keep_filling())
         try:
             while True:
-                await self._wait_for_change()
+                await self.primary.wait_for_change()
                 await self._contact_primary()
                 self._due.set()
                 news, self._news = self._news, asyncio.Event()
@@ -128,7 +107,7 @@ class ThinReplica:
 
     async def read(self, query: Callable[[DocumentStore], Result]) -> Result:
         """Run a query on the primary. Raises StoreUnavailable."""
-        return await self._queries.run(query, self._timeouts.write_s)
+        return await self.primary.run(query)
 
     async def read_primary(self, query: Callable[[DocumentStore], Result]) -> Result:
         """As `read`."""
@@ -136,19 +115,21 @@ class ThinReplica:
 
     async def write(self, name: str, change: Callable[[DocumentStore], Result]) -> Result:
         """Change the primary, and wait for the index a while; a committed write succeeds anyway."""
-        return await self._write(name, change, self._timeouts.write_s)
+        result = await self.primary.run(change)
+        await self._try_to_wait_for(name)
+        return result
 
     async def search(self, query: Callable[[DocumentStore], Result]) -> Result:
         """Run a query on the index and the primary, in a separate pool that never delays reads."""
-        return await self._searcher.run(query, self._primary.store)
+        return await self._searcher.run(query, self.primary.store)
 
-    async def refresh_index(self, name: str) -> VectorIndex:
+    async def refresh_index(self, name: str) -> IndexReader:
         """Wait a while for what the primary has now. Raises UnknownCollection, IndexUnavailable."""
         with suppress(VersionNotReached, VersionMismatch):  # recreated meanwhile, the next request sees that
             await self._wait_for(name, (await self._state(name))[0].version)
         return (await self.current(name, None))[1]
 
-    async def current(self, name: str, min_version: Version | None) -> tuple[Collection, VectorIndex]:
+    async def current(self, name: str, min_version: Version | None) -> tuple[Collection, IndexReader]:
         """Get a collection and its view of the index, at `min_version` or later.
 
         Raises:
@@ -164,7 +145,7 @@ class ThinReplica:
             known = min_version == mark.version or await self.read(lambda store: store.has_version(name, min_version))
             if not known:
                 raise never_at(name, min_version)
-        return collection, RemoteView(self._primary.store, self._index, collection, mark.version)
+        return collection, RemoteView(self.primary.store, self._index, collection, mark.version)
 
     async def switch(self, name: str) -> Version:
         """Switch a collection to its next encoder, once the index has that one's vectors.
@@ -173,13 +154,16 @@ class ThinReplica:
         """
         size = (await self.read(lambda store: store.sizes([name])))[0]
         if size[0].reembedding is not None and not size[1].unfilled:
-            longest_s = SWITCH_WAITS * self._timeouts.version_s
+            longest_s = SWITCH_WAITS * self.primary.timeouts.version_s
             await self._wait_for(name, size[0].version, next_encoder=size[0].reembedding, longest_s=longest_s)
-        return await self._write(name, lambda store: store.switch(name), LONG_WRITE_FACTOR * self._timeouts.write_s)
+        version = await self.primary.run_long(lambda store: store.switch(name))
+        await self._try_to_wait_for(name)
+        return version
 
     async def drop(self, name: str) -> None:
         """Delete a collection, and later its index. Raises UnknownCollection, StoreUnavailable."""
-        await self._write(name, lambda store: store.drop(name), LONG_WRITE_FACTOR * self._timeouts.write_s)
+        await self.primary.run_long(lambda store: store.drop(name))
+        await self._try_to_wait_for(name)
 
     async def states(self) -> list[IndexState]:
         """List the state of every index; empty while the primary is unreachable."""
@@ -201,18 +185,14 @@ class ThinReplica:
     def close(self) -> None:
         """Disconnect from the primary and the index."""
         self._closing.set()
-        self._listener.submit(self._primary.notices.close)  # in the thread that uses it
-        until = time.monotonic() + STOP_S
         wait({self._filler.submit(self._leadership.release)}, STOP_S)
-        self._queries.close(max(0.0, until - time.monotonic()))
         self._searcher.close(wait=False)
         self._filler.shutdown(wait=False)  # the right is given up after a round that still runs
-        self._listener.shutdown(wait=False)
         self._index.close()
-        self._primary.store.close()
+        self.primary.close()
 
-    async def _write(self, name: str, change: Callable[[DocumentStore], Result], timeout_s: float) -> Result:
-        result = await self._queries.run(change, timeout_s)
+    async def _try_to_wait_for(self, name: str) -> None:
+        """Wait a while until the index has a write, which is committed whatever happens here."""
         try:
             if self._index.reachable:
                 await self._wait_for(name, (await self._state(name))[0].version)
@@ -220,7 +200,6 @@ class ThinReplica:
             pass
         except (IndexUnavailable, StoreUnavailable, VersionMismatch, VersionNotReached) as error:
             log.warning("a write to %s is stored in the primary, but not in the index yet: %s", name, error)
-        return result
 
     async def _wait_for(
         self,
@@ -233,7 +212,7 @@ class ThinReplica:
 
         Raises UnknownCollection, VersionMismatch, VersionNotReached, IndexUnavailable, StoreUnavailable.
         """
-        until = time.monotonic() + (self._timeouts.version_s if longest_s is None else longest_s)
+        until = time.monotonic() + (self.primary.timeouts.version_s if longest_s is None else longest_s)
         while True:
             news = self._news
             collection, marks = await self._state(name)
@@ -267,16 +246,6 @@ class ThinReplica:
 
         While it is away, all requests are refused, so that none would notice its return.
         """
-        if not self.reachable or self.seconds_since_contact > self._timeouts.poll_s:
+        if not self.primary.reachable or self.primary.seconds_since_contact > self.primary.timeouts.poll_s:
             with suppress(StoreUnavailable):  # already logged
                 await self.read(lambda store: store.collections())
-
-    async def _wait_for_change(self) -> None:
-        """Wait for a notification, or until the next poll is due."""
-        poll_s = self._timeouts.poll_s
-        notified = asyncio.get_running_loop().run_in_executor(
-            self._listener, self._primary.notices.wait, poll_s, self._closing
-        )
-        with suppress(TimeoutError):  # its connection may hang
-            async with asyncio.timeout(poll_s + self._timeouts.write_s):
-                await notified

@@ -12,8 +12,9 @@ from semblance_client.vocabulary.responses import RequestWarning
 
 from semblance.service.errors import OptimisticConflict
 from semblance.service.filters import Filter
-from semblance.service.ports.documents import Document, DocumentStore, Version
-from semblance.service.ports.indexes import DocumentSelection, Listed, Order, VectorIndex
+from semblance.service.ports.document_store import DocumentReader
+from semblance.service.ports.documents import Document, Version
+from semblance.service.ports.indexes import DocumentSelection, IndexReader, Listed, Order
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.replication.retries import retry_on_conflict
 from semblance.service.usecases.cursors import Place, read_cursor, write_cursor
@@ -158,7 +159,7 @@ class _Page:
         return len(self.documents) == self.read
 
 
-def _read(store: DocumentStore, name: str, index: VectorIndex, selection: DocumentSelection) -> _Page:
+def _read(store: DocumentReader, name: str, index: IndexReader, selection: DocumentSelection) -> _Page:
     listed = index.select(replace(selection, limit=selection.limit + 1))  # one more tells whether others follow
     ids = listed.ids[: selection.limit]
     documents: list[Document] = []

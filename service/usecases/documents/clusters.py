@@ -10,7 +10,7 @@ import numpy as np
 
 from semblance.models.embeddings import Floats
 from semblance.service.filters import Filter
-from semblance.service.ports.indexes import VectorIndex
+from semblance.service.ports.indexes import IndexReader
 from semblance.service.threads import until_left
 
 BATCH = 64  # documents whose neighbors are looked up together
@@ -104,7 +104,7 @@ def document_score(scores: Floats) -> float:
 
 
 def nearest_documents(
-    index: VectorIndex, ids: Sequence[str], k: int, where: Filter | None
+    index: IndexReader, ids: Sequence[str], k: int, where: Filter | None
 ) -> dict[str, list[Neighbor]]:
     """The documents nearest to each of some others, best first, with scores by cosine.
 

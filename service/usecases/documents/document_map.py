@@ -12,8 +12,9 @@ from semblance_client.vocabulary.matching import DocumentMap, MapPoint, MapReque
 from semblance.models.adaptation.principal_axes import principal_axes
 from semblance.models.embeddings import Doubles, Floats
 from semblance.service.filters import Filter, scalars
-from semblance.service.ports.documents import DocumentStore, Metadata, Version
-from semblance.service.ports.indexes import DocumentSelection, VectorIndex
+from semblance.service.ports.document_store import DocumentReader
+from semblance.service.ports.documents import Metadata, Version
+from semblance.service.ports.indexes import DocumentSelection, IndexReader
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.usecases.request_fields import requested_filter, requested_version
 
@@ -45,7 +46,7 @@ class MapDocuments:
 
 
 def _draw(
-    store: DocumentStore, index: VectorIndex, name: str, request: MapRequest, where: Filter | None
+    store: DocumentReader, index: IndexReader, name: str, request: MapRequest, where: Filter | None
 ) -> DocumentMap:
     listed = index.select(DocumentSelection(where, len(index)))
     vectors = index.vectors(even_sample(listed.ids, request.limit))
@@ -77,7 +78,7 @@ def even_sample(ids: Sequence[str], limit: int) -> Sequence[str]:
 
 
 def _labels(
-    store: DocumentStore, name: str, field: str | None, ids: Sequence[str], version: Version
+    store: DocumentReader, name: str, field: str | None, ids: Sequence[str], version: Version
 ) -> dict[str, Label]:
     """The labels of the documents that have not changed since a version."""
     unchanged: dict[str, Label] = {}

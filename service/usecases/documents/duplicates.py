@@ -22,7 +22,7 @@ from semblance.models.embeddings import TokenEmbeddings
 from semblance.service.errors import CollectionReplaced, WriteConflict
 from semblance.service.filters import Filter
 from semblance.service.ports.documents import CutDocuments, PassageKey, Version
-from semblance.service.ports.indexes import ROUNDING, DocumentSelection, VectorIndex
+from semblance.service.ports.indexes import ROUNDING, DocumentSelection, IndexReader
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.turns import in_thread
 from semblance.service.usecases.collections import Collections
@@ -138,7 +138,7 @@ class DuplicateSearch:
     more: bool
     warnings: Sequence[RequestWarning]
     scorer: PassageScorer
-    index: VectorIndex
+    index: IndexReader
     explained_by: str | None
 
     def outcome(self) -> dict[str, Any]:

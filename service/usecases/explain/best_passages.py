@@ -17,8 +17,9 @@ from semblance.models.text import Truncate
 from semblance.models.tokenization.passages import Span
 from semblance.models.tokenization.terms import query_terms
 from semblance.service.errors import TextChanged
-from semblance.service.ports.documents import CutDocuments, DocumentStore, PassageKey, Version, unknown_document
-from semblance.service.ports.indexes import TermScore, VectorIndex
+from semblance.service.ports.document_store import DocumentReader
+from semblance.service.ports.documents import CutDocuments, PassageKey, Version, unknown_document
+from semblance.service.ports.indexes import IndexReader, TermScore
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.replication.retries import retry_on_conflict
 from semblance.service.turns import in_thread
@@ -162,7 +163,7 @@ class BestPassages:
         return dict(zip(texts, found.embeddings, strict=True))
 
 
-def _get(store: DocumentStore, query: DocumentQuery) -> CutDocuments:
+def _get(store: DocumentReader, query: DocumentQuery) -> CutDocuments:
     """The documents of a query. Raises UnknownDocument, UnknownCollection."""
     read = store.get_cut(query.collection, list(query.documents))
     if missing := [doc_id for doc_id in query.documents if doc_id not in read.documents]:
@@ -170,7 +171,7 @@ def _get(store: DocumentStore, query: DocumentQuery) -> CutDocuments:
     return read
 
 
-def _look_up(index: VectorIndex, query: DocumentQuery, read: CutDocuments, store: DocumentStore) -> _Indexed:
+def _look_up(index: IndexReader, query: DocumentQuery, read: CutDocuments, store: DocumentReader) -> _Indexed:
     """In a search thread: what the index has of the documents that were read.
 
     Raises TextChanged: it has them in another state.

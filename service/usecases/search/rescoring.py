@@ -16,7 +16,8 @@ from semblance.models.embeddings import TokenEmbeddings, Want
 from semblance.models.protocols import Encoder, Similarity
 from semblance.models.text import TokenizedText
 from semblance.service.observability.stages import timed
-from semblance.service.ports.documents import Collection, CutDocuments, DocumentStore, PassageKey
+from semblance.service.ports.document_store import DocumentReader
+from semblance.service.ports.documents import Collection, CutDocuments, PassageKey
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.threads import until_left
 from semblance.service.turns import in_thread
@@ -106,7 +107,7 @@ class PassageScorer:
     def _coded(self) -> bool:
         return self.collection.settings.tokens == "int8"
 
-    def _stored_tokens(self, hits: Sequence[SearchHit], store: DocumentStore) -> dict[PassageKey, TokenEmbeddings]:
+    def _stored_tokens(self, hits: Sequence[SearchHit], store: DocumentReader) -> dict[PassageKey, TokenEmbeddings]:
         """In a search thread: token vectors of documents that have not changed since the search."""
         name, settings = self.collection.name, self.collection.settings
         codes = store.codes(name, [hit.best for hit in hits], settings.generation)
@@ -152,7 +153,7 @@ class PassageScorer:
         query: TokenEmbeddings,
         passages: Sequence[PassageKey],
         embedded: Mapping[PassageKey, TokenEmbeddings] | None,
-        store: DocumentStore,
+        store: DocumentReader,
     ) -> tuple[Scores, list[PassageKey]]:
         """In a search thread: score passages by embeddings or, without any, stored token codes.
 
@@ -168,7 +169,7 @@ class PassageScorer:
             intact = {passage: each for passage, each in codes.items() if self._is_intact(passage, each, texts)}
             return self._score_codes(query, intact, texts), [passage for passage in codes if passage not in intact]
 
-    def _tokenized(self, store: DocumentStore, passages: Sequence[PassageKey]) -> dict[PassageKey, TokenizedText]:
+    def _tokenized(self, store: DocumentReader, passages: Sequence[PassageKey]) -> dict[PassageKey, TokenizedText]:
         """The tokens of passages, which their token codes do not contain."""
         read = store.get_cut(self.collection.name, [each.document for each in passages])
         texts = read.texts(passages)

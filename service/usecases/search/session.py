@@ -19,8 +19,9 @@ from semblance.service.errors import CollectionReplaced
 from semblance.service.filters import EVERYTHING
 from semblance.service.observability.stages import timed
 from semblance.service.ports.calibration import FittedCalibration
-from semblance.service.ports.documents import Collection, DocumentStore, PassageKey
-from semblance.service.ports.indexes import Hit, HybridHit, HybridPassage, HybridQuery, VectorIndex
+from semblance.service.ports.document_store import DocumentReader
+from semblance.service.ports.documents import Collection, PassageKey
+from semblance.service.ports.indexes import Hit, HybridHit, HybridPassage, HybridQuery, IndexReader
 from semblance.service.threads import until_left
 from semblance.service.turns import Offload, in_thread
 from semblance.service.usecases.embed import TextEmbeddings
@@ -46,7 +47,7 @@ class SearchSession:
 
     params: SearchParams
     scorer: PassageScorer
-    index: VectorIndex
+    index: IndexReader
     calibration: FittedCalibration | None
     explainer: Explainable | None
     queries: TextEmbeddings
@@ -89,7 +90,7 @@ class SearchSession:
         params, request = self.params, self.params.request
         hybrid = request.mode != "vector"
 
-        def query(store: DocumentStore) -> RankedHits:
+        def query(store: DocumentReader) -> RankedHits:
             found = self._search_index(params.candidates if hybrid else params.ranked, params.request.passages)
             hits = [
                 ordered(each, None, params.request.mode, params.ranked, params.request.passages) for each in found.hits

@@ -7,10 +7,10 @@ import random
 import shutil
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -28,22 +28,21 @@ from semblance.service.errors import (
     VersionNotReached,
 )
 from semblance.service.indexes.index_folder import IndexFolder
+from semblance.service.ports.document_store import DocumentStore
 from semblance.service.ports.documents import (
     INCOMPLETE_VERSION,
     Collection,
     CollectionSettings,
-    CopyStore,
     Document,
-    DocumentStore,
     Reembedding,
     Version,
     Write,
 )
-from semblance.service.replication import recovering_replica
+from semblance.service.replication import replica as replica_module
+from semblance.service.replication.follower import RETRY_S, Follower
 from semblance.service.replication.local_node import LocalNode
 from semblance.service.replication.primary import Notices, Primary, Timeouts
-from semblance.service.replication.recovering_replica import RecoveringReplica
-from semblance.service.replication.replica import RETRY_S, Replica
+from semblance.service.replication.replica import Replica
 from tests.support.damaged_pages import count_pages, overwrite_leaf_pages, overwrite_page
 from tests.support.fake_clock import FakeClock
 from tests.support.servers.postgres_server import PostgresServer
@@ -69,56 +68,55 @@ class NoNotices:
         pass
 
 
+class WatchedPrimary(Primary):
+    """Counts how often it has waited for a change."""
+
+    waited = 0
+
+    async def wait_for_change(self) -> None:
+        await super().wait_for_change()
+        self.waited += 1
+
+
 class WatchedReplica(Replica):
-    """Counts the rounds that it has finished; the test moves its clock."""
+    """Shows its parts; the test moves its clock."""
 
-    def __init__(self, primary: Primary, copy: CopyStore, local: LocalNode, timeouts: Timeouts) -> None:
-        self.rounds, self.clock = 0, FakeClock()
-        super().__init__(primary, copy, local, CONNECTIONS, timeouts, self.clock)
+    def __init__(self, url: str, home: Path, timeouts: Timeouts, notices: Notices | None = None) -> None:
+        def open_copy(on_damage: Callable[[], None]) -> tuple[SqlDocumentStore, LocalNode]:
+            self.copy = SqlDocumentStore(sqlite_engine(home / "copy.sqlite"), on_damage=on_damage)
+            self.local = LocalNode(self.copy, IndexFolder(home / "indexes"))
+            return self.copy, self.local
 
-    async def _round(self, collections: Sequence[Collection]) -> None:
-        await super()._round(collections)
-        self.rounds += 1
+        def discard_copy() -> None:
+            for part in home.glob("copy.sqlite*"):
+                part.unlink()
+
+        self.clock = FakeClock()
+        health = DatabaseHealth(timeouts.write_s)
+        store = SqlDocumentStore(postgresql_engine(url, CONNECTIONS + 1, NEVER_S), health)
+        self.watched = WatchedPrimary(store, health, notices or Notifications(url, NEVER_S), CONNECTIONS, timeouts)
+        super().__init__(self.watched, open_copy, discard_copy, NEVER_S, self.clock)
 
     async def followed(self) -> None:
-        """Wait for a whole round: the first to end may have begun before."""
-        ends = self.rounds + 2
-        await eventually(lambda: self.rounds >= ends)
+        """Wait for a whole round of the follower."""
+        rounds = []
+        follow = Follower._round
 
+        async def counted(follower: Follower, collections: Sequence[Collection]) -> None:
+            await follow(follower, collections)
+            rounds.append(follower)
 
-def open_replica(
-    url: str,
-    home: Path,
-    timeouts: Timeouts = TIMEOUTS,
-    notices: Notices | None = None,
-    on_damage: Callable[[], None] = lambda: None,
-) -> tuple[LocalNode, WatchedReplica]:
-    copy = SqlDocumentStore(sqlite_engine(home / "copy.sqlite"), on_damage=on_damage)
-    local = LocalNode(copy, IndexFolder(home / "indexes"))
-    health = DatabaseHealth(timeouts.write_s)
-    store = SqlDocumentStore(postgresql_engine(url, CONNECTIONS + 1, NEVER_S), health)
-    primary = Primary(store, health, notices or Notifications(url, NEVER_S))
-    return local, WatchedReplica(primary, copy, local, timeouts)
+        with patch.object(Follower, "_round", counted):
+            await eventually(lambda: bool(rounds))
 
 
 @asynccontextmanager
 async def replica(
-    url: str, home: Path, timeouts: Timeouts = TIMEOUTS, notices: Notices | None = None, *, started: bool = True
+    url: str, home: Path, timeouts: Timeouts = TIMEOUTS, notices: Notices | None = None
 ) -> AsyncIterator[WatchedReplica]:
-    local, made = open_replica(url, home, timeouts, notices)
-    following = None
-    try:
-        if started:
-            await made.start()
-            following = asyncio.create_task(made.keep_following())
+    made = WatchedReplica(url, home, timeouts, notices)
+    async with made.running():
         yield made
-    finally:
-        if following:
-            following.cancel()
-        made.close()
-        local.close()
-        if following:  # wait_for of Python 3.11 may swallow the cancellation: then the closed threads end it
-            await asyncio.gather(following, return_exceptions=True)
 
 
 @asynccontextmanager
@@ -215,7 +213,7 @@ async def test_writes_elsewhere_arrive_by_notification_or_polling(
         replica(database.url, tmp_path / "a") as a,
         replica(database.url, tmp_path / "b", timeouts, NoNotices() if polling else None) as b,
     ):
-        await eventually(lambda: b.rounds)  # it has connected
+        await eventually(lambda: b.watched.waited)  # it has connected
         await a.write("c", create)
         await a.write("c", upsert("d", 1))
         await eventually_finds(b, 1, ["d"])
@@ -242,7 +240,7 @@ async def test_a_recovered_database_is_copied_again(database: PostgresServer, tm
         await one.write("c", create)
         kept = [await one.write("c", upsert(doc_id, seed)) for seed, doc_id in enumerate("abc")][-1]
         saved = await asyncio.to_thread(database.save_state)
-        await eventually(lambda: one.reachable)
+        await eventually(lambda: one.primary.reachable)
         lost = [await written(one, upsert(doc_id, seed)) for seed, doc_id in enumerate("de", 3)][-1]
         assert sorted(await nearest(two, 1, lost)) == list("abcde")
         if running:
@@ -274,14 +272,14 @@ async def test_without_the_database_reads_continue_and_writes_are_refused(
         database.kill()
         with pytest.raises(StoreUnavailable):
             await a.write("c", upsert("e", 2))
-        await eventually(lambda: not a.reachable)
+        await eventually(lambda: not a.primary.reachable)
         assert await nearest(a, 1, version) == ["d"]
         with pytest.raises(VersionNotReached):
             await a.current("c", Version(version.epoch, version.number + 1))
         a.clock.now += 2 * TIMEOUTS.lag_s
         assert a.keeps_up, "an unreachable database does not count as lag"
         database.start()
-        await eventually(lambda: a.reachable)
+        await eventually(lambda: a.primary.reachable)
         assert sorted(await nearest(a, 1, await written(a, upsert("f", 3)))) == ["d", "f"]
 
 
@@ -298,11 +296,11 @@ async def test_a_hanging_database_delays_no_read_and_times_out_writes(
             refused = await asyncio.gather(*writes, return_exceptions=True)
         assert {type(each) for each in refused} == {StoreUnavailable}
         assert await nearest(a, 1, version) == ["d"]
-        await eventually(lambda: not a.reachable)
+        await eventually(lambda: not a.primary.reachable)
         a.clock.now += 2 * TIMEOUTS.lag_s
         assert a.keeps_up
         database.resume()
-        await eventually(lambda: a.reachable)
+        await eventually(lambda: a.primary.reachable)
 
 
 async def test_a_replica_starts_from_its_copy_and_catches_up_later(database: PostgresServer, tmp_path: Path) -> None:
@@ -332,11 +330,12 @@ async def test_without_a_complete_copy_a_replica_waits_for_the_database(
         assert copy.collection("c").version.number == INCOMPLETE_VERSION
         copy.close()
     database.kill()
-    async with replica(database.url, tmp_path, started=False) as a:
-        starting = asyncio.create_task(a.start())
+    a = WatchedReplica(database.url, tmp_path, TIMEOUTS)
+    async with AsyncExitStack() as stack:
+        starting = asyncio.create_task(stack.enter_async_context(a.running()))
         await eventually(lambda: "waiting for the database" in caplog.text)
         assert (a.complete, starting.done()) == (False, False)
-        with pytest.raises(VersionNotReached if copied == "a part" else UnknownCollection):
+        with pytest.raises(NotReady):
             await a.current("c", None)
         database.start()
         await starting
@@ -384,14 +383,14 @@ async def test_a_collection_that_cannot_be_copied_does_not_affect_others(
     database: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with replica(database.url, tmp_path / "a") as a:
-        put = a._copy.put
+        put = a.copy.put
 
         def refuse(name: str, changes: object) -> None:
             if name == "bad":
                 raise OSError("no space left on device")
             put(name, changes)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(a._copy, "put", refuse)
+        monkeypatch.setattr(a.copy, "put", refuse)
         with filled_primary(database.url) as elsewhere:
             elsewhere.create("bad", SETTINGS)
             bad = upsert("d", 1, "bad")(elsewhere)
@@ -417,12 +416,12 @@ async def test_a_replica_with_an_unwritable_copy_does_not_keep_up(
         def refuse(*_: object) -> None:
             raise OSError("no space left on device")
 
-        monkeypatch.setattr(a._copy, "apply", refuse)
+        monkeypatch.setattr(a.copy, "apply", refuse)
         await a.write("c", upsert("e", 2))
         await eventually(lambda: a.failed_collections == 1)
         a.clock.now += 2 * TIMEOUTS.lag_s
         await a.followed()
-        assert a.reachable
+        assert a.primary.reachable
         assert not a.keeps_up
         monkeypatch.undo()
         a.clock.now += RETRY_S
@@ -433,13 +432,13 @@ async def test_a_replica_with_an_unwritable_copy_does_not_keep_up(
 async def test_a_timed_out_write_is_never_stored(database: PostgresServer, tmp_path: Path) -> None:
     with filled_primary(database.url) as store:
         timeouts = replace(TIMEOUTS, write_s=0.5)
-        async with replica(database.url, tmp_path / "a", timeouts, started=False) as a:
+        async with replica(database.url, tmp_path / "a", timeouts) as a:
             before = await written(a, upsert("d", 2))  # so that it is connected
             database.pause()
             with pytest.raises(StoreUnavailable):
                 await a.write("c", upsert("d", 3))
             database.resume()
-            await eventually(lambda: not a._queries._pending, "the end of its thread")
+            await eventually(lambda: not a.primary._pending, "the end of its thread")
             assert store.collection("c").version == before
 
 
@@ -464,13 +463,13 @@ async def test_a_backlog_of_the_copy_is_reported_until_it_ends(database: Postgre
     async with pair(database.url, tmp_path) as (a, b):
         await nearest(b, 1, await a.write("c", upsert("d", 1)))
         slow = threading.Event()
-        b._local._writer.submit(slow.wait)
+        b.local._writer.submit(slow.wait)
         try:
             for seed in range(3):
                 await a.write("c", upsert("e", seed))
             await eventually_lags(b, 3)
             b.clock.now += 2 * TIMEOUTS.lag_s
-            assert b.reachable
+            assert b.primary.reachable
             assert not b.keeps_up
         finally:
             slow.set()
@@ -483,44 +482,33 @@ IDS = [f"d{number:03}" for number in range(400)]
 TEXTS = [f"text of {doc_id} " * 20 for doc_id in IDS]
 
 
-@asynccontextmanager
-async def recovering(url: str, home: Path) -> AsyncIterator[RecoveringReplica]:
-    def discard_copy() -> None:
-        for part in home.glob("copy.sqlite*"):
-            part.unlink()
-
-    replica = RecoveringReplica(partial(open_replica, url, home, TIMEOUTS, None), discard_copy, snapshot_s=60)
-    async with replica.running():
-        yield replica
-
-
 def fill(store: DocumentStore) -> None:
     documents = [Document(doc_id, text, {}) for doc_id, text in zip(IDS, TEXTS, strict=True)]
     writes = [Write(each, one_passage(unit_vector(i, DIM))) for i, each in enumerate(documents)]
     store.upsert(store.collection("c"), writes)
 
 
-async def texts(replica: RecoveringReplica) -> list[str]:
-    found = await replica.read(lambda store: store.get("c", IDS))
+async def texts(one: Replica) -> list[str]:
+    found = await one.read(lambda store: store.get("c", IDS))
     return [found[doc_id].text for doc_id in IDS]
 
 
-async def eventually_texts(replica: RecoveringReplica) -> list[str]:
+async def eventually_texts(one: Replica) -> list[str]:
     """The texts, once the copy has been made again."""
 
     async def look() -> list[str]:
         try:
-            return await texts(replica)
+            return await texts(one)
         except NotReady:
-            assert not replica.complete
+            assert not one.complete
             return []
 
     return await eventually(look)
 
 
 @asynccontextmanager
-async def filled_recovering(url: str, home: Path) -> AsyncIterator[RecoveringReplica]:
-    async with recovering(url, home) as one:
+async def filled_recovering(url: str, home: Path) -> AsyncIterator[WatchedReplica]:
+    async with replica(url, home) as one:
         await one.write("c", create)
         await one.write("c", fill)
         yield one
@@ -530,9 +518,9 @@ async def test_a_copy_damaged_while_closed_is_made_again(database: PostgresServe
     async with filled_recovering(database.url, tmp_path):
         pass
     overwrite_leaf_pages(tmp_path / "copy.sqlite", 11, random.Random(0), ("documents",))
-    async with recovering(database.url, tmp_path) as replica:
-        assert await eventually_texts(replica) == TEXTS
-        assert replica.complete
+    async with replica(database.url, tmp_path) as one:
+        assert await eventually_texts(one) == TEXTS
+        assert one.complete
 
 
 @pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.nightly), 6], ids="every {}".format)
@@ -540,41 +528,41 @@ async def test_a_start_heals_a_damaged_page(
     database: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: int
 ) -> None:
     """The copy is also behind the primary: a start reads and writes its pages."""
-    monkeypatch.setattr(recovering_replica, "RETRY_S", 0.01)
+    monkeypatch.setattr(replica_module, "RETRY_S", 0.01)
     async with filled_recovering(database.url, tmp_path / "sound"):
         pass
-    async with recovering(database.url, tmp_path / "another") as another:
+    async with replica(database.url, tmp_path / "another") as another:
         await another.write("c", fill)
     rng = random.Random(0)
     for number in range(1, count_pages(tmp_path / "sound" / "copy.sqlite") + 1, every):
         home = Path(shutil.copytree(tmp_path / "sound", tmp_path / str(number)))
         overwrite_page(home / "copy.sqlite", number, rng)
-        async with recovering(database.url, home) as replica:
-            assert replica.complete, f"the start with page {number} damaged ended before the copy was sound"
+        async with replica(database.url, home) as one:
+            assert one.complete, f"the start with page {number} damaged ended before the copy was sound"
             with suppress(NotReady):  # a page that only this reads
-                await replica.read(lambda store: store.damaged_rows("c"))
-            assert await eventually_texts(replica) == TEXTS, number
-            assert await replica.read(lambda store: store.damaged_rows("c")) == [], number
+                await one.read(lambda _: one.copy.damaged_rows("c"))
+            assert await eventually_texts(one) == TEXTS, number
+            assert await one.read(lambda _: one.copy.damaged_rows("c")) == [], number
 
 
 async def test_damage_found_by_a_read_makes_the_replica_unready(database: PostgresServer, tmp_path: Path) -> None:
-    async with filled_recovering(database.url, tmp_path) as replica:
+    async with filled_recovering(database.url, tmp_path) as one:
         overwrite_leaf_pages(tmp_path / "copy.sqlite", 11, random.Random(0), ("documents",))
         with pytest.raises(NotReady):
-            await texts(replica)
-        assert not replica.complete
+            await texts(one)
+        assert not one.complete
         with pytest.raises(NotReady):
-            await replica.read_primary(lambda store: store.collections())
-        assert await eventually_texts(replica) == TEXTS
-        version = await replica.write("c", lambda store: store.delete("c", IDS[0]))
-        _, index = await replica.current("c", version)
+            await one.read_primary(lambda store: store.collections())
+        assert await eventually_texts(one) == TEXTS
+        version = await one.write("c", lambda store: store.delete("c", IDS[0]))
+        _, index = await one.current("c", version)
         assert len(index) == len(IDS) - 1
 
 
 async def test_damage_found_by_the_follower_makes_the_replica_unready(database: PostgresServer, tmp_path: Path) -> None:
-    async with filled_recovering(database.url, tmp_path) as replica:
+    async with filled_recovering(database.url, tmp_path) as one:
         overwrite_leaf_pages(tmp_path / "copy.sqlite", 3, random.Random(0), ("vectors",))
-        await replica.write("c", fill)  # committed in the primary, although it cannot be copied
-        assert await eventually_texts(replica) == TEXTS
-        _, index = await replica.current("c", None)
+        await one.write("c", fill)  # committed in the primary, although it cannot be copied
+        assert await eventually_texts(one) == TEXTS
+        _, index = await one.current("c", None)
         assert sorted(index.vectors(IDS)) == IDS

@@ -29,7 +29,8 @@ from semblance.service.errors import (
 )
 from semblance.service.filters import OneOf, parse_filter
 from semblance.service.indexes.remote.milvus_index import MilvusIndex
-from semblance.service.ports.documents import DocumentStore, Reembedding, VectorChange, Version
+from semblance.service.ports.document_store import DocumentStore
+from semblance.service.ports.documents import Reembedding, VectorChange, Version
 from semblance.service.ports.remote_index import RemoteCandidate, RemoteCollection
 from semblance.service.replication import change_feed
 from semblance.service.replication.limited_views import limited_index
@@ -417,6 +418,7 @@ async def test_a_restored_backup_replaces_what_the_index_had(
         copy = SqlDocumentStore(sqlite_engine(tmp_path / "backup.sqlite"))
         back_up(store, copy, lambda _: None)
         await a.write("c", upsert("lost", vector(5), {}))
+        assert isinstance(store, SqlDocumentStore)
         restore(copy, store, lambda _: None)
         await eventually_finds(a, {"d0", "d1"})
         with server_index(milvus) as index:
