@@ -1,4 +1,4 @@
-"""Ports of the document store: reading and writing documents, copies of the store, its maintenance."""
+"""Ports of the document store: reads, writes, copies, maintenance."""
 
 from __future__ import annotations
 
@@ -130,7 +130,10 @@ class DocumentWriter(DocumentReader, Protocol):
 
 
 class DocumentStore(DocumentWriter, Protocol):
-    """The source of truth, with what indexes and copies need. Its methods block: call them off the event loop."""
+    """The source of truth, with what indexes and copies need.
+
+    Its methods block: call them off the event loop.
+    """
 
     @property
     def writable(self) -> bool:

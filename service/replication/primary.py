@@ -53,7 +53,7 @@ class Timeouts:
 
 
 class Primary:
-    """The database with the documents: queries in threads, within timeouts, and notifications of writes.
+    """Runs queries of the database in threads, within timeouts, and waits for its notifications.
 
     Args:
         store: its documents.

@@ -168,7 +168,7 @@ class Replica:
             await _try_to_catch_up(follower, name)
 
     async def states(self) -> list[IndexState]:
-        """List the state of every index, with its lag behind the primary; none while there is no sound copy."""
+        """List the state of every index, behind the primary by its lag; none without a sound copy."""
         if self._served is None:
             return []
         with self._request() as (local, follower):
