@@ -142,4 +142,4 @@ def unit_rows(vectors: NDArray[np.number]) -> Doubles:
 
 
 def _finite(*arrays: Floats) -> bool:
-    return all(np.isfinite(each).all() for each in arrays)
+    return all(np.isfinite(array).all() for array in arrays)

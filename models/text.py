@@ -1,4 +1,4 @@
-"""A text and its tokens, from the string on its way to a score; and which texts are refused."""
+"""A text and its tokens, from the string on its way to a score; and which texts are rejected."""
 
 from __future__ import annotations
 

@@ -205,7 +205,7 @@ def _embedded(texts: Sequence[Text], model: Model) -> list[TokenEmbeddings]:
     """The embeddings of texts; those given as embeddings are kept."""
     new = list(dict.fromkeys(each for each in texts if isinstance(each, str)))
     found = dict(zip(new, encode(_encoder(model), new), strict=True)) if new else {}
-    return [found[each] if isinstance(each, str) else each for each in texts]
+    return [found[text] if isinstance(text, str) else text for text in texts]
 
 
 def _encoder(model: Model) -> Encoder:

@@ -48,7 +48,7 @@ def create_app(
 
     Args:
         settings: all settings.
-        draining: set by the server at shutdown; from then on every request is refused.
+        draining: set by the server at shutdown; from then on every request is rejected.
         on_failed_start: called with the error if the services cannot be opened, before the server gets to see it.
         tracers: of the spans of requests.
 

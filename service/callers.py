@@ -49,13 +49,13 @@ class Permission:
         (True, False, True)
         """
         return not self.collections or any(
-            name.startswith(each.removesuffix(ANY_REST)) if each.endswith(ANY_REST) else name == each
-            for each in self.collections
+            name.startswith(collection.removesuffix(ANY_REST)) if collection.endswith(ANY_REST) else name == collection
+            for collection in self.collections
         )
 
     def sees(self, metadata: Mapping[str, Any]) -> bool:
         """Whether it reaches a document with this metadata."""
-        return all(matches(each, metadata) for each in self.conditions)
+        return all(matches(condition, metadata) for condition in self.conditions)
 
     def owns(self, doc_id: str, metadata: Mapping[str, Any]) -> bool:
         """Whether it may write a document: no key with another value sees it.
@@ -66,7 +66,7 @@ class Permission:
         >>> limits.owns("1", {"tenant": "acme"})
         False
         """
-        several = any(isinstance(metadata.get(each.field), list) for each in self.conditions)
+        several = any(isinstance(metadata.get(condition.field), list) for condition in self.conditions)
         return not several and self.sees(metadata) and doc_id.startswith(self.id_prefix)
 
 

@@ -196,13 +196,13 @@ class VersionNotReached(SemblanceError):
 
 
 class StoreUnavailable(SemblanceError):
-    """The database did not answer; a write is stored entirely or not at all. Retry soon."""
+    """The database did not respond; a write is stored entirely or not at all. Retry soon."""
 
     code = "store_unavailable"
 
 
 class IndexUnavailable(SemblanceError):
-    """The index on another server does not answer, or is being filled; retry soon."""
+    """The index on another server does not respond, or is being filled; retry soon."""
 
     code = "index_unavailable"
 
@@ -275,7 +275,7 @@ class Overloaded(SemblanceError):
 
 
 class NotReady(SemblanceError):
-    """The process is shutting down or cannot answer now; retry with another replica, or soon."""
+    """The process is shutting down or cannot respond now; retry with another replica, or soon."""
 
     code = "not_ready"
 

@@ -185,7 +185,7 @@ def mismatches(where: Filter, types_in: Callable[[str], Collection[ValueType]]) 
         where: the filter.
         types_in: the types of the values that documents have in a field; empty if none has the field.
     """
-    return [notice for each in _conditions(where) if (notice := _mismatch(each, types_in(each.field)))]
+    return [notice for condition in _conditions(where) if (notice := _mismatch(condition, types_in(condition.field)))]
 
 
 def _meets(condition: Condition | Exists, value: Scalar) -> bool:

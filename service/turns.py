@@ -122,7 +122,7 @@ class TurnThreads:
         return await future
 
     def close(self, wait: bool = True) -> None:
-        """Refuse what waits, and end the threads after what they are doing; wait for that."""
+        """Reject what waits, and end the threads after what they are doing; wait for that."""
         with self._wake:
             self._closing = True
             self._wake.notify_all()

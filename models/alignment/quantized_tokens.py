@@ -52,7 +52,7 @@ def dequantize_many(codes: Sequence[bytes]) -> RaggedTexts:
     Raises:
         ValueError: some bytes are not token codes, or of vectors of another length.
     """
-    parts = [_parts(each) for each in codes]
+    parts = [_parts(code) for code in codes]
     dims = {values.shape[1] for *_, values in parts}
     if len(dims) > 1:
         raise ValueError(f"token codes of several dimensions: {sorted(dims)}")

@@ -48,7 +48,7 @@ class SentenceTransformerEncoder:
         self._mean_pooled = True
         probes = self.encode(self.tokenize(PROBES, "query", "END"), "tokens")
         self.dim = len(probes[0].pooled())
-        self._mean_pooled = all(_is_mean(each) for each in probes)
+        self._mean_pooled = all(_is_mean(probe) for probe in probes)
 
     @cached_property
     def space(self) -> str:

@@ -101,7 +101,7 @@ class WordVectors:
         del role
         require_visible(texts)
         tokens = self._tokenizer(texts)
-        tokenized = [self._truncate(text, each, truncate) for text, each in zip(texts, tokens, strict=True)]
+        tokenized = [self._truncate(text, token, truncate) for text, token in zip(texts, tokens, strict=True)]
         require_tokens(tokenized, truncate)
         return self._readability.assess(tokenized)
 

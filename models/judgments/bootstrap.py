@@ -122,7 +122,7 @@ def bca_mean(intervals: Sequence[Interval], shares: Sequence[float] | None = Non
     Source: diciccio-efron-1996-bootstrap, section 2; the sum over samples as in Davison and Hinkley,
     davison-hinkley-1997-bootstrap, section 5.3.
     """
-    if len({each.resampling for each in intervals}) != 1:
+    if len({interval.resampling for interval in intervals}) != 1:
         raise ValueError("a mean needs intervals, all with the same resampling settings")
     weights = np.full(len(intervals), 1 / len(intervals)) if shares is None else np.asarray(shares, np.float64)
     random = np.random.RandomState(intervals[0].resampling.seed)

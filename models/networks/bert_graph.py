@@ -135,7 +135,7 @@ def _read_weights(checkpoint: Checkpoint) -> dict[str, Floats]:
             own = own.replace(old, new)
         weights[own] = tensor
     if checkpoint.adapter is not None:
-        matrices = {name.removesuffix(".weight"): each for name, each in weights.items() if _is_linear(name)}
+        matrices = {name.removesuffix(".weight"): weight for name, weight in weights.items() if _is_linear(name)}
         merge(checkpoint.adapter, matrices, _PREFIX)
     if checkpoint.head is not None:
         weights |= {f"head.{name}": each for name, each in _read_head(checkpoint.head).items()}
@@ -144,9 +144,9 @@ def _read_weights(checkpoint: Checkpoint) -> dict[str, Floats]:
 
 def _read_head(head: TokenHead) -> dict[str, Floats]:
     """Its `weight` and, with a bias, `bias`."""
-    weights = {name.removeprefix("linear."): each for name, each in read_tensors(head.weights).items()}
+    weights = {name.removeprefix("linear."): tensor for name, tensor in read_tensors(head.weights).items()}
     expected = {"weight": (head.out_features, head.in_features)} | ({"bias": (head.out_features,)} if head.bias else {})
-    if (shapes := {name: each.shape for name, each in weights.items()}) != expected:
+    if (shapes := {name: weight.shape for name, weight in weights.items()}) != expected:
         raise BadCheckpoint(f"cannot load {head.weights}: its shapes are {shapes}, config.json says {expected}")
     return weights
 

@@ -83,10 +83,10 @@ def export_graph(checkpoint: Checkpoint) -> tuple[Any, NetworkFacts, list[Floats
     whole = TorchNetwork(checkpoint)
     facts = whole.facts
     probes = probe_ids(checkpoint, facts)
-    exact = [whole.encode_one(each) for each in probes]
+    exact = [whole.encode_one(probe) for probe in probes]
     network = ExportableNetwork(whole)
     ends = np.cumsum([len(each) for each in probes])
-    inputs = tuple(torch.from_numpy(each) for each in graph_inputs(probes, facts))
+    inputs = tuple(torch.from_numpy(graph_input) for graph_input in graph_inputs(probes, facts))
     tokens, texts = {0: torch.export.Dim("tokens", min=2)}, torch.export.Dim("texts", min=1)
     grid = {0: texts, 1: torch.export.Dim("width", min=2)}
     try:

@@ -98,7 +98,7 @@ class PackedBatches:
                 torch.cuda.current_stream(self._device).synchronize()
         return BatchOutput(
             pooled=np.concatenate([batch.pooled[: len(batch.lengths)].numpy() for batch in batches]),
-            vectors=[each for batch in batches for each in batch.token_vectors()],
+            vectors=[token_vector for batch in batches for token_vector in batch.token_vectors()],
         )
 
     def _start(self, ids: Sequence[Ints], weights: Sequence[Floats], want: Want) -> _PendingBatch:
@@ -131,7 +131,7 @@ class PackedBatches:
         """Switch to packed attention, if it changes no vector and runs in this number type."""
         original = self._network.config._attn_implementation  # noqa: SLF001 - transformers has no public accessor
         probes = _probe_ids(self._network.config)
-        alone, ones = [self._encode_one(each) for each in probes], [np.ones(len(each), np.float32) for each in probes]
+        alone, ones = [self._encode_one(probe) for probe in probes], [np.ones(len(each), np.float32) for each in probes]
         try:
             use_packed_attention(self._network)
             # compared in float32, because rounding in bfloat16 would hide small influences of other texts

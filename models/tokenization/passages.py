@@ -61,9 +61,11 @@ def cut_passages(text: str, cut: Cut, tokenize: Tokenize) -> list[Span]:
 def sentences(text: str) -> list[Span]:
     """Spans of the sentences, without the spaces around them."""
     spans = (
-        _stripped(text, start + each["start_index"], start + each["end_index"])
+        _stripped(text, start + boundary["start_index"], start + boundary["end_index"])
         for start, end in _blocks(text)
-        for each in sentencex.get_sentence_boundaries("en", text[start:end])  # "en" knows the full stops of all scripts
+        for boundary in sentencex.get_sentence_boundaries(
+            "en", text[start:end]
+        )  # "en" knows the full stops of all scripts
     )
     return [(start, end) for start, end in spans if text_problem(text[start:end]) is None]
 
@@ -153,6 +155,6 @@ def _count(tokenize: Tokenize, texts: Sequence[str]) -> list[int]:
         tokenized = tokenize(texts)
     except BadTexts as error:  # an encoder need not know a sign that a text has besides its words
         unread = {problem.index for problem in error.problems}
-        counts = iter(_count(tokenize, [each for i, each in enumerate(texts) if i not in unread]))
+        counts = iter(_count(tokenize, [text for i, text in enumerate(texts) if i not in unread]))
         return [0 if i in unread else next(counts) for i in range(len(texts))]
     return [len(each) + 1 if each.truncated else int((~each.special).sum()) for each in tokenized]

@@ -125,10 +125,12 @@ class Subwords:
         return [
             [
                 TableToken(row, *span, word=at if word is None else word)
-                for at, (row, span, word) in enumerate(zip(each.ids, each.offsets, each.word_ids, strict=True))
+                for at, (row, span, word) in enumerate(
+                    zip(encoding.ids, encoding.offsets, encoding.word_ids, strict=True)
+                )
                 if row != self._unknown
             ]
-            for each in encodings
+            for encoding in encodings
         ]
 
 

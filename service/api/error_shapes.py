@@ -1,4 +1,4 @@
-"""Refusals in the shapes that the clients of other services' routes read."""
+"""Errors in the shapes that clients of other services' APIs expect."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TEI_FIELDS = {"/rerank": "texts", "/similarity": "inputs"}  # path -> the field
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A refusal: its status, stable code and detail, and the rejected parts of the request."""
+    """A rejected request: status, stable code, detail, and the parts at fault."""
 
     status: int
     code: str
@@ -70,7 +70,7 @@ class ErrorOut(BaseModel):
 
 
 class ErrorAnswer(BaseModel):
-    """A refusal that clients of several APIs read.
+    """An error that clients of several APIs can read.
 
     `error` is as in OpenAI's API, vLLM's and infinity's, `message` as in Cohere's, `detail` as in Jina's.
     """
@@ -82,7 +82,7 @@ class ErrorAnswer(BaseModel):
 
     @classmethod
     def of(cls, refused: Refused) -> Self:
-        """The refusal in this shape."""
+        """The error in this shape."""
         pointer = refused.parts[0].pointer if refused.parts else ""
         error = ErrorOut(
             message=refused.message,
@@ -94,7 +94,7 @@ class ErrorAnswer(BaseModel):
 
 
 class TeiErrorAnswer(BaseModel):
-    """A refusal in the shape of Text Embeddings Inference; Ollama's has `error` alone."""
+    """An error in the shape of Text Embeddings Inference; Ollama's has `error` alone."""
 
     error: str
     error_type: Literal["Validation", "Overloaded", "Unhealthy", "Backend"]
@@ -102,7 +102,7 @@ class TeiErrorAnswer(BaseModel):
 
     @classmethod
     def of(cls, refused: Refused) -> Self:
-        """The refusal in this shape."""
+        """The error in this shape."""
         types: Mapping[int, Any] = {429: "Overloaded", 500: "Backend", 503: "Unhealthy"}
         error_type = types.get(refused.status, "Validation")
         return cls(error=refused.message, error_type=error_type, code=refused.code)
@@ -112,7 +112,7 @@ Shape = type[ErrorAnswer] | type[TeiErrorAnswer]
 
 
 def shape_of(scope: Mapping[str, Any]) -> Shape | None:
-    """The shape in which refusals of a request are sent; None for our own.
+    """The shape of error responses to a request; None for our own.
 
     >>> shape_of({"path": "/v1/embeddings"}), shape_of({"path": "/search"})
     (<class 'semblance.service.api.error_shapes.ErrorAnswer'>, None)
@@ -144,7 +144,7 @@ def status_in(shape: Shape | None, status: int) -> int:
 
 
 class Refusal(Response):
-    """A refusal, sent in the shape of its route."""
+    """An error response, in the shape of its route."""
 
     def __init__(
         self, problem: Mapping[str, Any], refused: Refused, headers: Mapping[str, str], media_type: str

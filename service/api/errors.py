@@ -1,4 +1,4 @@
-"""Map errors to HTTP statuses in one table, and answer them as RFC 9457 problem details."""
+"""Map errors to HTTP statuses in one table, and send them as RFC 9457 problem details."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def internal_error(request_id: str) -> str:
 
 
 def install(app: FastAPI, metrics: Metrics, routes: Sequence[BaseRoute]) -> None:
-    """Answer every error of `app`, which serves `routes`, as a problem."""
+    """Send every error of `app`, which serves `routes`, as a problem."""
 
     async def refused(_: Request, error: Exception) -> Response:
         assert isinstance(error, SemblanceError)
@@ -232,7 +232,7 @@ def install(app: FastAPI, metrics: Metrics, routes: Sequence[BaseRoute]) -> None
             answer.headers["allow"] = allowed
         return answer
 
-    served = [(each.path, method) for each in routes if isinstance(each, Route) for method in each.methods or ()]
+    served = [(route.path, method) for route in routes if isinstance(route, Route) for method in route.methods or ()]
     metrics.initialize(served, [*(leaf.code for leaf in STATUS), *OTHER_CODES])
     for leaf in STATUS:
         app.add_exception_handler(leaf, refused)

@@ -1,4 +1,4 @@
-"""NDJSON: documents one a line, read, stored and answered as they come."""
+"""NDJSON: one document a line, read, stored and acknowledged as they arrive."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def operation_id(route: APIRoute) -> str:
 
 
 def _completed(described: dict[str, Any]) -> dict[str, Any]:
-    """Document refusals as problems, and parameters without null (query strings have none)."""
+    """Document errors as problems, and parameters without null (query strings have none)."""
     schemas = described["components"]["schemas"]
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)

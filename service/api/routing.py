@@ -62,7 +62,7 @@ class StrictRoute(APIRoute):
         self._takes = f"this route takes {listed}" + ("" if self.body_field is None else "; send fields in the body")
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request.
+        """Serve one request.
 
         Raises:
             InvalidRequest: it has unknown query parameters.
@@ -85,10 +85,12 @@ class JsonRoute(StrictRoute):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._kinds = {str(each.name): cast("Any", each.call).kind for each in self.dependant.dependencies}
+        self._kinds = {
+            str(dependency.name): cast("Any", dependency.call).kind for dependency in self.dependant.dependencies
+        }
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request.
+        """Serve one request.
 
         Raises:
             RequestValidationError, HTTPException, InvalidRequest: the body is invalid, or there is a query.

@@ -56,7 +56,7 @@ class TokenizerThread:
             try:
                 tokenized += await self._submit(encoder, part, role, truncate)
             except BadTexts as error:
-                problems += [replace(each, index=start + each.index) for each in error.problems]
+                problems += [replace(problem, index=start + problem.index) for problem in error.problems]
         if problems:
             raise BadTexts(problems)
         return tokenized

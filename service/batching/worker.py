@@ -68,8 +68,8 @@ class Worker:
             for number in range(threads)
         ]
         self._last_success = [-math.inf] * threads
-        for each in self._threads:
-            each.start()
+        for thread in self._threads:
+            thread.start()
 
     async def tokenize(
         self, encoder: Encoder, texts: Sequence[str], role: Role, truncate: Truncate
@@ -127,8 +127,8 @@ class Worker:
             self._stopping = True
             self._wake.notify_all()
         ends = time.monotonic() + STOP_TIMEOUT_S
-        for each in self._threads:
-            each.join(max(0.0, ends - time.monotonic()))
+        for thread in self._threads:
+            thread.join(max(0.0, ends - time.monotonic()))
         self._tokenizer.stop()
 
     def _submit(self, request: QueuedRequest) -> None:
@@ -180,7 +180,7 @@ class Worker:
     def _run_batch(self, batch: Sequence[QueuedText]) -> bool:
         """Encode a batch; in halves what fails of it, as for lack of memory or because of one text.
 
-        Returns whether the model answered for any of its texts.
+        Returns whether the model encoded any of its texts.
         """
         began = self._clock()
         with self._wake:
@@ -225,7 +225,7 @@ class Worker:
         self._metrics.add_batch([text.candidate.tokens for text in batch], seconds)
 
     def _probe_model(self) -> bool:
-        """Encode one token. Returns whether the model answered."""
+        """Encode one token. Returns whether that succeeded."""
         if self._probe is None:
             return False
         encoder, texts = self._probe

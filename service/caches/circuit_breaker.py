@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 class CircuitBreaker:
-    """Refuses calls for `rest_s` after `failures` in a row, then admits one probe.
+    """Rejects calls for `rest_s` after `failures` in a row, then admits one probe.
 
     An admitted call ends with `succeeded`, with `failed`, or with neither if it is cancelled. Admitting a probe extends
     the rest by `rest_s`, so that the next probe follows then even if this one never ends.
@@ -21,7 +21,7 @@ class CircuitBreaker:
 
     @property
     def resting(self) -> bool:
-        """Whether a call would be refused now."""
+        """Whether a call would be rejected now."""
         return self._open_until is not None and self._clock() < self._open_until
 
     def admits(self) -> bool:

@@ -53,7 +53,7 @@ class RedisLimits:
 class RedisCache:
     """Cache in Redis, whose failures are misses: no errors, no waits beyond the budget.
 
-    Reads and writes have a circuit breaker each, since a full or read-only Redis refuses writes but answers reads.
+    Reads and writes have a circuit breaker each, since a full or read-only Redis rejects writes but serves reads.
     """
 
     def __init__(self, url: str, limits: RedisLimits, clock: Callable[[], float] = time.monotonic) -> None:
@@ -82,7 +82,7 @@ class RedisCache:
             await self._attempt(self._writes, lambda connection: self._write(connection, entries))
 
     async def ping(self) -> bool:
-        """Whether Redis answers."""
+        """Whether Redis is reachable."""
         return await self._attempt(self._reads, self._ping) is None
 
     async def close(self) -> None:

@@ -44,5 +44,5 @@ def backup(
             with backup_folder.create(result) as copy, counter_bar(console, "copying documents", total) as advance:
                 back_up(store, copy, advance)
         manifest = backup_folder.verify(folder)
-    counts = {f"{each.name} at {each.version}": each.documents for each in manifest.collections}
+    counts = {f"{collection.name} at {collection.version}": collection.documents for collection in manifest.collections}
     print_counts(f"backup in {folder}", [counts], "documents")

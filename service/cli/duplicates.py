@@ -50,7 +50,7 @@ def duplicates(
                 bar.update(task, completed=found.checked)
                 for group in found.groups:
                     number += 1
-                    rows = [_row(each) for each in group.documents]
+                    rows = [_row(document) for document in group.documents]
                     line = json_text.dumps({"documents": rows}, ensure_ascii=False) if json else _as_text(number, rows)
                     typer.echo(line)
 
@@ -71,8 +71,8 @@ def _row(member: Duplicate) -> dict[str, Any]:
 
 def _as_text(number: int, members: Sequence[Mapping[str, Any]]) -> str:
     lines = [f"Group {number}: {len(members)} documents"]
-    for each in members:
-        link = "" if each["like"] is None else f"  ({each['score']:.4f} with {each['like']})"
-        lines.append(f"  {each['id']}{link}  {each['text']}")
-        lines += [f"      {link['a']} = {link['b']}  {link['contribution']:+.4f}" for link in each.get("links", ())]
+    for member in members:
+        link = "" if member["like"] is None else f"  ({member['score']:.4f} with {member['like']})"
+        lines.append(f"  {member['id']}{link}  {member['text']}")
+        lines += [f"      {link['a']} = {link['b']}  {link['contribution']:+.4f}" for link in member.get("links", ())]
     return "\n".join(lines)

@@ -101,6 +101,6 @@ def _vectors(encoder: Encoder, texts: Sequence[str], track: Track) -> Doubles:
     rows = []
     for batch in track(batches, "encoding"):
         embeddings = encode_checked(encoder, encoder.tokenize(batch, "document", "END"), "tokens")
-        rows += [each.mean() for each in embeddings]
+        rows += [embedding.mean() for embedding in embeddings]
     vectors = np.array(rows, np.float64).reshape(len(rows), encoder.dim)
     return vectors[vectors.any(axis=1)]

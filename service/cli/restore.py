@@ -50,7 +50,7 @@ def restore(
             console.print(_comparison(store, manifest))
             if store.collections() and not yes:
                 typer.confirm("Replace everything that is stored now?", abort=True, err=True)
-            total = sum(each.documents for each in manifest.collections)
+            total = sum(collection.documents for collection in manifest.collections)
             with (
                 backup_folder.open_store(folder, manifest) as source,
                 counter_bar(console, "restoring documents", total) as advance,
@@ -62,7 +62,7 @@ def restore(
 def _comparison(store: DocumentStore, backup: Backup) -> Table:
     """Table of what is stored now beside what the backup holds."""
     now = {each.name: (str(each.version), size.documents) for each, size in store.sizes()}
-    then = {each.name: (each.version, each.documents) for each in backup.collections}
+    then = {collection.name: (collection.version, collection.documents) for collection in backup.collections}
     table = Table("collection", "stored now", "documents", "in the backup", "documents", title=f"made {backup.time}")
     for name in sorted(now.keys() | then.keys()):
         cells = [

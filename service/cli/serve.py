@@ -131,7 +131,7 @@ def _store(settings: Settings) -> str:
 def _bind(settings: Settings) -> socket.socket:
     """Bind the socket before any model is loaded, so that a port in use is reported at once.
 
-    The socket does not listen yet: connections are refused until the service can answer, so that a load balancer picks
+    The socket does not listen yet: connections are rejected until the service is ready, so that a load balancer picks
     another replica.
     """
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET

@@ -68,7 +68,7 @@ def size(  # noqa: PLR0913 - one parameter an option
     metadata: Annotated[int, typer.Option(min=0, help="Bytes of the metadata and id of a document.")] = 60,
     token_codes: Annotated[int, typer.Option(min=0, help="Stored token vectors of a document.")] = 0,
     milvus: Annotated[
-        bool, typer.Option("--milvus", help="Estimate thin replicas on Milvus, with their cost.")
+        bool, typer.Option("--milvus", help="Estimate stateless replicas on Milvus, with their cost.")
     ] = False,
     machine_gb: Annotated[float, typer.Option(min=1, help="Memory of a machine, with --milvus.")] = 128,
     machine_price: Annotated[float, typer.Option(min=0, help="A month of such a machine, with --milvus.")] = 500,

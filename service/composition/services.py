@@ -48,7 +48,7 @@ def served_models(settings: Settings) -> LazyModels:
     """
     files = read_served(settings.models)
     aliases = read_aliases(settings.model_aliases, files)
-    calibrations = read_calibrations(settings.home.expanduser(), {each.space for each in files.values()})
+    calibrations = read_calibrations(settings.home.expanduser(), {file.space for file in files.values()})
     device = device_for(files.values(), settings)
     load = partial(load_encoder, device=device, settings=settings)
     return LazyModels(files, load, settings.model_wait_s, aliases, calibrations)

@@ -30,7 +30,7 @@ from semblance.service.replication.access import CollectionAccess
 from semblance.service.replication.local_node import LocalNode
 from semblance.service.replication.primary import Primary, Timeouts
 from semblance.service.replication.replica import Replica, running
-from semblance.service.replication.thin.thin_replica import ThinReplica
+from semblance.service.replication.stateless.stateless_replica import StatelessReplica
 from semblance.service.settings import Settings
 
 
@@ -57,7 +57,7 @@ def open_stores(settings: Settings, on_lost: Callable[[], None]) -> AbstractAsyn
     """
     indexes = IndexFolder(settings.snapshot_folder, Device(partial(torch_device, settings), on_lost, cores(settings)))
     if settings.index_url.get_secret_value():
-        return _thin_replica(settings)
+        return _stateless_replica(settings)
     return _replica(settings, indexes) if settings.database_url.get_secret_value() else _embedded(settings, indexes)
 
 
@@ -126,8 +126,8 @@ def _open_copy(settings: Settings, indexes: IndexFolder, on_damage: Callable[[],
 
 
 @asynccontextmanager
-async def _thin_replica(settings: Settings) -> AsyncIterator[Stores]:
-    replica = _open_thin_replica(settings)
+async def _stateless_replica(settings: Settings) -> AsyncIterator[Stores]:
+    replica = _open_stateless_replica(settings)
     try:
         await replica.start()
         async with running(replica.keep_following()):
@@ -140,7 +140,7 @@ async def _thin_replica(settings: Settings) -> AsyncIterator[Stores]:
         await asyncio.to_thread(replica.close)
 
 
-def _open_thin_replica(settings: Settings) -> ThinReplica:
+def _open_stateless_replica(settings: Settings) -> StatelessReplica:
     from semblance.service.documents.databases.index_marks import LockedMarks, StoredMarks  # noqa: PLC0415 - slow
 
     try:
@@ -150,10 +150,10 @@ def _open_thin_replica(settings: Settings) -> ThinReplica:
     index = MilvusIndex(MilvusAddress.parse(settings.index_url.get_secret_value()), settings.database_timeout_s)
     primary, engine, health = _primary(settings, 2 * settings.database_connections)
     marks, leadership = StoredMarks(engine, health), LockedMarks(engine)
-    return ThinReplica(primary, marks, leadership, index, settings.database_connections)
+    return StatelessReplica(primary, marks, leadership, index, settings.database_connections)
 
 
-def _replicated(replica: Replica | ThinReplica, required: Checks, optional: Checks) -> Stores:
+def _replicated(replica: Replica | StatelessReplica, required: Checks, optional: Checks) -> Stores:
     """A replica with its checks, those that any replica has, and its metrics."""
     return Stores(
         replica,
@@ -216,7 +216,7 @@ def primary_to_read(settings: Settings) -> Iterator[SqlDocumentStore]:
 
     Raises:
         NoStore: there are none.
-        StoreUnavailable: the database does not answer.
+        StoreUnavailable: the database is unreachable.
     """
     if not settings.database_url.get_secret_value():
         _require_documents(settings)
@@ -230,7 +230,7 @@ def primary_to_replace(settings: Settings) -> Iterator[SqlDocumentStore]:
 
     Raises:
         StoreInUse: a service is running on the embedded store.
-        StoreUnavailable: the database does not answer.
+        StoreUnavailable: the database is unreachable.
     """
     with ExitStack() as stack:
         if not settings.database_url.get_secret_value():

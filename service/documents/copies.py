@@ -124,5 +124,5 @@ def _update_rows(connection: Connection, name: str, changes: Sequence[DocumentCh
     update_documents(connection, name, rows)
     generations = {generation for change in changes for generation in change.embeddings}
     for table in (vectors, token_codes):
-        key = (table.c.collection == name, table.c.id.in_([each.id for each in rows]))
+        key = (table.c.collection == name, table.c.id.in_([row.id for row in rows]))
         connection.execute(delete(table).where(*key, table.c.space.in_(generations)))

@@ -26,7 +26,7 @@ TRANSIENT_ERRORS = (OperationalError, InterfaceError, InternalError, PoolTimeout
 
 
 class DatabaseHealth:
-    """Whether a database server answers, and since when it does not. Thread-safe.
+    """Whether a database server is reachable, and since when it is not. Thread-safe.
 
     Args:
         timeout_s: a query that has waited for that long counts as failed, although it is still waiting.
@@ -64,7 +64,7 @@ class DatabaseHealth:
 
     @property
     def healthy(self) -> bool:
-        """Whether the last query was answered, and no running one exceeds the timeout."""
+        """Whether the last query succeeded, and no running one exceeds the timeout."""
         with self._lock:
             oldest = min(self._started.values(), default=None)
             late = oldest is not None and time.monotonic() - oldest > self._timeout_s
@@ -72,7 +72,7 @@ class DatabaseHealth:
 
     @property
     def seconds_since_answer(self) -> float:
-        """Seconds since the last answer, or since the start."""
+        """Seconds since the last response, or since the start."""
         return time.monotonic() - self._last_answer
 
 
@@ -81,7 +81,7 @@ class Database:
 
     Args:
         engine: of the database.
-        health: records whether a database server answers.
+        health: records whether a database server is reachable.
         on_damage: called when a part of a SQLite file turns out to be damaged, in any thread.
         reserve: space for deletions while the disk of a SQLite file is full.
 
@@ -90,7 +90,7 @@ class Database:
 
     Raises, from either block:
         StoreTooNew: the tables are those of a later release.
-        StoreUnavailable: a database server cannot be reached, or did not answer in time.
+        StoreUnavailable: a database server cannot be reached, or did not respond in time.
         StoreFull, StoreFailed, StoreDamaged: see semblance.service.errors.
     """
 

@@ -67,7 +67,7 @@ class SqlDocumentStore:
 
     Args:
         engine: of the database; not used before the first call.
-        health: records whether the database answers.
+        health: records whether the database is reachable.
         on_damage: called when a part of the database turns out to be damaged, in any thread.
         reserve: space for deletions while the disk of a SQLite file is full.
 

@@ -307,7 +307,7 @@ class CollectionIndex:
         if len(rows) == 1:
             return list(rows)
         hit = near or self._nearest.with_passages(query, Hit(doc_id, 0.0, []), passages)
-        return list(dict.fromkeys([rows[each.number] for each in hit.passages] + list(by_terms[:passages])))
+        return list(dict.fromkeys([rows[passage.number] for passage in hit.passages] + list(by_terms[:passages])))
 
     def _new_terms(self, change: VectorChange) -> list[TextTerms] | None:
         """Terms of the passages of a document, none if it was deleted.

@@ -204,7 +204,7 @@ def by_value(rows: Iterable[int], metadata_of: Callable[[int], Metadata], order:
 
 def values_of(metadata: Metadata) -> list[tuple[str, Scalar]]:
     """The fields of metadata with their values, each once."""
-    pairs = ((field, each) for field, value in metadata.items() for each in scalars(value))
+    pairs = ((field, scalar) for field, value in metadata.items() for scalar in scalars(value))
     return list({(field, _sort_key(value)): (field, value) for field, value in pairs}.values())
 
 

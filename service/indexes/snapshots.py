@@ -223,7 +223,7 @@ def _read(
 
 def _mapped(folder: Path, manifest: _Manifest) -> tuple[MappedArrays, MappedArrays]:
     """The rows and the terms. Raises OSError, ValueError, KeyError."""
-    rows, terms = (MappedArrays(folder / each, _digest_in_name(each)) for each in manifest.files[1:])
+    rows, terms = (MappedArrays(folder / file, _digest_in_name(file)) for file in manifest.files[1:])
     return rows, terms
 
 

@@ -78,7 +78,7 @@ def describe_request(request_id: str) -> list[tuple[bytes, bytes]]:
     """Add the id of a request to its span, without the query string.
 
     Returns:
-        The header `traceparent` for its answer, if it has a trace.
+        The header `traceparent` for its response, if it has a trace.
     """
     span = get_current_span()
     if span.is_recording():

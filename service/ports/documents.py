@@ -265,12 +265,12 @@ class CutDocuments:
     def texts(self, passages: Sequence[PassageKey]) -> dict[PassageKey, str]:
         """Texts of passages; those of documents that were deleted or rewritten may be missing."""
         texts: dict[PassageKey, str] = {}
-        for each in passages:
+        for passage in passages:
             try:
-                start, end = self.span(each)
+                start, end = self.span(passage)
             except LookupError:
                 continue
-            texts[each] = self.documents[each.document].text[start:end]
+            texts[passage] = self.documents[passage.document].text[start:end]
         return texts
 
 

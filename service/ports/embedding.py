@@ -29,7 +29,7 @@ class EmbeddingCache(Protocol):
         """Store embeddings by key."""
 
     async def ping(self) -> bool:
-        """Whether it answers."""
+        """Whether it is reachable."""
 
     async def close(self) -> None:
         """Release its connections."""

@@ -50,15 +50,15 @@ class RemoteCandidate(NamedTuple):
 class RemoteIndex(Protocol):
     """Vectors of passages on a server: a source of candidates, never of truth. Thread-safe.
 
-    What it answers may be stale, lost or of too many documents, so each candidate is compared with the database.
+    What it returns may be stale, lost or of too many documents, so each candidate is compared with the database.
 
     Raises, from every method but `reachable` and `close`:
-        IndexUnavailable: the server does not answer, or not in time, or has no such collection.
+        IndexUnavailable: the server does not respond, or not in time, or has no such collection.
     """
 
     @property
     def reachable(self) -> bool:
-        """Whether the last call was answered."""
+        """Whether the last call succeeded."""
 
     def ping(self) -> None:
         """Ask the server whether it is there."""

@@ -32,7 +32,7 @@ class ConnectionLimits:
         connections: most open connections.
         head_bytes: largest request line with headers, and largest trailers.
         head_s: longest time for a head, from the opening of the connection or from its first byte.
-        stall_s: longest time in which a client reads nothing of its answer.
+        stall_s: longest time in which a client reads nothing of its response.
     """
 
     connections: int
@@ -111,7 +111,7 @@ class Connection(HttpToolsProtocol):
 
     @property
     def _serving(self) -> bool:
-        """Whether a request is being answered."""
+        """Whether a request is being served."""
         return self.cycle is not None and not self.cycle.response_complete
 
     @property
@@ -155,12 +155,12 @@ class Connection(HttpToolsProtocol):
             self._feed(data)
 
     def pause_writing(self) -> None:
-        """Watch a client that reads its answer more slowly than it is written."""
+        """Watch a client that reads its response more slowly than it is written."""
         super().pause_writing()
         self._watch_stall()
 
     def resume_writing(self) -> None:
-        """Stop watching: the client read most of its answer."""
+        """Stop watching: the client read most of its response."""
         self._stop_stall_timer()
         super().resume_writing()
 
@@ -231,7 +231,7 @@ class Connection(HttpToolsProtocol):
             self.loop.call_soon(self._feed_deferred)
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse bytes that the parser rejected."""
+        """Send 400 for bytes that the parser rejected."""
         if self._too_large:
             self._refuse_head()
         else:
@@ -263,7 +263,7 @@ class Connection(HttpToolsProtocol):
             self._start_deadline()
 
     def _count(self, length: int) -> None:
-        """Refuse a head, or trailers, that go on over the limit without an end.
+        """Reject a head, or trailers, that go on over the limit without an end.
 
         One slice more is allowed, since it may begin with the end of the previous message; a head that ends is measured
         exactly when it is complete.
@@ -299,7 +299,7 @@ class Connection(HttpToolsProtocol):
         self._refuse(431, "headers_too_large", detail)
 
     def _refuse(self, status: int, code: str, detail: str) -> None:
-        """Stop reading, and send the reason unless it could pass for another request's answer."""
+        """Stop reading, and send the reason unless it could pass for another request's response."""
         self._refused = True
         if self._received:
             # the bytes after a valid request are bad: it gets its own answer, and the connection ends with it
@@ -324,14 +324,14 @@ class Connection(HttpToolsProtocol):
         self._deadline = self.loop.call_later(LINGER_S, self._close)
 
     def _raw(self, status: int, answer: Response) -> bytes:
-        """The bytes of an answer outside of any request."""
+        """The bytes of a response outside of any request."""
         answer.headers.update({**SECURITY_HEADERS, "connection": "close", "x-request-id": uuid.uuid4().hex})
         lines = [*self.server_state.default_headers, *answer.raw_headers]
         head = STATUS_LINE[status] + b"".join(name + b": " + value + b"\r\n" for name, value in lines)
         return head + b"\r\n" + bytes(answer.body)
 
     def _end_unanswered(self, cycle: RequestResponseCycle) -> None:
-        """End a request that cannot be answered anymore: writing to a closed transport fails."""
+        """End a request that can get no response anymore: writing to a closed transport fails."""
         cycle.scope["client_left"] = True  # type: ignore[typeddict-unknown-key]  # for the middleware's log line
         cycle.disconnected = True
         cycle.message_event.set()

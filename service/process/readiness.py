@@ -37,7 +37,7 @@ class Readiness:
 
 
 class Draining:
-    """Whether the process is shutting down, and so refuses requests; set once by the server."""
+    """Whether the process is shutting down, and so rejects requests; set once by the server."""
 
     def __init__(self) -> None:
         self.begun = False

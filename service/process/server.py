@@ -40,7 +40,7 @@ class Server(uvicorn.Server):
     """Server with graceful shutdown: after SIGTERM new requests get 503, running ones finish.
 
     The port stays open until they are done, and for at least `notice_s` (after SIGINT: 0, as no load balancer watches a
-    terminal). Shortly before `drain_s` the remaining requests are cut off, with 503 where no answer had begun. After
+    terminal). Shortly before `drain_s` the remaining requests are cut off, with 503 where no response had begun. After
     `drain_s` the process exits even if a thread hangs. A second signal cuts off at once. The exit code is 0, or 1 if a
     thread hung or the device was lost.
 
@@ -49,7 +49,7 @@ class Server(uvicorn.Server):
         draining: set at the first signal.
         drain_s: longest time from the signal to the exit.
         notice_s: shortest time from the signal to closing the port.
-        on_started: called with the host and port when the service answers.
+        on_started: called with the host and port when the service is reachable.
         on_hangup: called in a thread at each SIGHUP, one after the other; without it, SIGHUP ends the process.
     """
 
@@ -74,7 +74,7 @@ class Server(uvicorn.Server):
         self._signal = ""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start; a signal before the service answers ends the process at once."""
+        """Start; a signal before the service is reachable ends the process at once."""
         if self._on_hangup is not None:
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._hangups.submit, self._on_hangup)
         starting = asyncio.ensure_future(super().startup(sockets))
@@ -125,7 +125,7 @@ class Server(uvicorn.Server):
         await self.lifespan.shutdown()
 
     async def _cut_off(self) -> int:
-        """Cancel the requests that are still running, each of which answers 503 if it can.
+        """Cancel the requests that are still running, each of which sends 503 if it can.
 
         Returns:
             Their number.
@@ -182,7 +182,7 @@ def tune_interpreter() -> None:
 
     Loaded objects live to the end, so the garbage collector need not visit half a million of them again, which takes
     0.2 s each time. Threads switch five times as often as by default: with six of them computing, the event loop waits
-    for six turns before it can answer. Freed memory is returned by a thread, every few seconds, and not by each call.
+    for six turns before it can respond. Freed memory is returned by a thread, every few seconds, and not by each call.
     """
     gc.collect()
     gc.freeze()

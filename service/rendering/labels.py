@@ -155,7 +155,7 @@ def is_right_to_left(text: str) -> bool:
     (True, False)
     """
     directions = (unicodedata.bidirectional(character) for character in text[:BEGINNING])
-    return next((each for each in directions if each in {"L", "R", "AL"}), "L") != "L"
+    return next((direction for direction in directions if direction in {"L", "R", "AL"}), "L") != "L"
 
 
 def shorten(text: str, max_em: float) -> str:

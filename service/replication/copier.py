@@ -86,7 +86,7 @@ class Copier:
         """Bring one collection up to the store, or drop it if the store has none of that name.
 
         Raises:
-            StoreUnavailable: the store does not answer; a later call resumes.
+            StoreUnavailable: the store does not respond; a later call resumes.
             Stopped: `stop` was set.
         """
         while True:

@@ -137,7 +137,7 @@ class Follower:
         return max(0, behind) + state.lag
 
     def close(self) -> None:
-        """Stop at the next page or answer, or after `STOP_S` if the primary hangs."""
+        """Stop at the next page or response, or after `STOP_S` if the primary hangs."""
         self._closing.set()
         wait({self._thread.submit(int)}, STOP_S)
         self._thread.shutdown(wait=False, cancel_futures=True)
@@ -203,4 +203,4 @@ class Follower:
     def _copy_is_complete(self) -> bool:
         """Whether the copy has collections to serve, all of them complete."""
         collections = self._copy.collections()
-        return bool(collections) and all(each.version.number != INCOMPLETE_VERSION for each in collections)
+        return bool(collections) and all(collection.version.number != INCOMPLETE_VERSION for collection in collections)

@@ -69,13 +69,13 @@ class LimitedReader:
 
     def collections(self) -> list[Collection]:
         """List the collections that are reached."""
-        return [each for each in self._store.collections() if self._permission.reaches(each.name)]
+        return [collection for collection in self._store.collections() if self._permission.reaches(collection.name)]
 
     def sizes(self, names: Sequence[str] | None = None) -> list[tuple[Collection, CollectionSize]]:
         """Sizes of whole collections, also where some of their documents are not visible."""
         for name in names or ():
             self._reached(name)
-        return [each for each in self._store.sizes(names) if self._permission.reaches(each[0].name)]
+        return [(found, size) for found, size in self._store.sizes(names) if self._permission.reaches(found.name)]
 
     def get(self, name: str, ids: Sequence[str]) -> dict[str, Document]:
         """Get visible documents."""
@@ -132,7 +132,7 @@ class LimitedReader:
         all_documents(self._permission)
 
     def _visible(self, documents: Mapping[str, Document]) -> dict[str, Document]:
-        return {doc_id: each for doc_id, each in documents.items() if self._permission.sees(each.metadata)}
+        return {doc_id: document for doc_id, document in documents.items() if self._permission.sees(document.metadata)}
 
 
 class LimitedWriter(LimitedReader):
@@ -152,8 +152,10 @@ class LimitedWriter(LimitedReader):
 
     def upsert(self, collection: Collection, writes: Sequence[Write], require: Require | None = None) -> Version:
         """Store own documents, in place of own ones only. Raises ForbiddenDocuments, too."""
-        documents = [each.document for each in writes]
-        self._refuse(documents, [each for each in documents if not self._permission.owns(each.id, each.metadata)])
+        documents = [write.document for write in writes]
+        self._refuse(
+            documents, [document for document in documents if not self._permission.owns(document.id, document.metadata)]
+        )
 
         def require_own(stored: Mapping[str, Document]) -> None:
             self._refuse(documents, self._foreign(stored))
@@ -213,7 +215,9 @@ class LimitedWriter(LimitedReader):
 
     def _foreign(self, documents: Mapping[str, Document]) -> list[Document]:
         """Those of some documents that are not the key's own."""
-        return [each for doc_id, each in documents.items() if not self._permission.owns(doc_id, each.metadata)]
+        return [
+            document for doc_id, document in documents.items() if not self._permission.owns(doc_id, document.metadata)
+        ]
 
     def _refuse(self, sent: Sequence[Document], foreign: Sequence[Document]) -> None:
         """Raise ForbiddenDocuments if there are any; it does not tell which of them exist."""
@@ -230,7 +234,7 @@ class LimitedWriter(LimitedReader):
 
     def _rule(self) -> str:
         """The rule for documents that the key may write, for a message."""
-        exact = [f"{each.field} to be {each.values[0]!r} alone" for each in self._permission.conditions]
+        exact = [f"{condition.field} to be {condition.values[0]!r} alone" for condition in self._permission.conditions]
         prefix = [f"an id that begins with {self._permission.id_prefix!r}"] if self._permission.id_prefix else []
         return f"it needs {' and '.join([*prefix, *exact])}, and an id that is not in use by others"
 
@@ -307,4 +311,4 @@ class LimitedIndex:
 
 def _chars(documents: Sequence[Document]) -> int:
     """Characters of the texts of some documents."""
-    return sum(len(each.text) for each in documents)
+    return sum(len(document.text) for document in documents)

@@ -35,11 +35,11 @@ class StoreHealth(Protocol):
 
     @property
     def healthy(self) -> bool:
-        """Whether the last query was answered, and no running one exceeds the timeout."""
+        """Whether the last query succeeded, and no running one exceeds the timeout."""
 
     @property
     def seconds_since_answer(self) -> float:
-        """Seconds since the last answer, or since the start."""
+        """Seconds since the last response, or since the start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Primary:
 
     @property
     def reachable(self) -> bool:
-        """Whether it answers."""
+        """Whether it is reachable."""
         return self._health.healthy
 
     @property
@@ -87,7 +87,7 @@ class Primary:
 
     @property
     def seconds_since_contact(self) -> float:
-        """Seconds since it last answered."""
+        """Seconds since its last response."""
         return self._health.seconds_since_answer
 
     async def run(self, query: Callable[[DocumentStore], Result]) -> Result:

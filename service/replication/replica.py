@@ -46,7 +46,7 @@ class Replica:
     """Reads and searches a copy; writes to the primary, then brings the copy up to it.
 
     Implements `CollectionAccess`. A request may find damage in the copy, or the follower of the primary. From then on
-    requests are answered by `NotReady`, so that a load balancer asks another replica, until the primary has been copied
+    requests get `NotReady`, so that a load balancer asks another replica, until the primary has been copied
     again.
 
     Args:

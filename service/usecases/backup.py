@@ -35,7 +35,9 @@ def back_up(store: DocumentStore, copy: CopyStore, advance: Callable[[int], None
 
 def restore(backup: DocumentStore, store: MaintainedStore, advance: Callable[[int], None]) -> None:
     """Replace all collections by those of a backup, all or nothing, with new epochs."""
-    store.replace_all(CollectionContents(each, _pages(backup, each, advance)) for each in backup.collections())
+    store.replace_all(
+        CollectionContents(collection, _pages(backup, collection, advance)) for collection in backup.collections()
+    )
 
 
 def _copy_settled(store: DocumentStore, copy: CopyStore, copier: Copier, name: str) -> None:

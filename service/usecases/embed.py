@@ -103,7 +103,7 @@ class TextEmbedder:
     async def check(self, encoder: Encoder, texts: Sequence[InputText], role: Role, truncate: Truncate = "END") -> None:
         """Check that texts can be embedded. Raises InvalidRequest."""
         self._check_lengths(texts)
-        await self._tokenize(encoder, list({each.text: None for each in texts}), texts, role, truncate)
+        await self._tokenize(encoder, list({text.text: None for text in texts}), texts, role, truncate)
 
     async def tokenize(
         self, encoder: Encoder, texts: Sequence[InputText], role: Role, *, limited: bool = True
@@ -115,7 +115,7 @@ class TextEmbedder:
         if limited:
             self._check_lengths(texts)
         tokens = await self._tokenize(encoder, list({each.text: None for each in texts}), texts, role, "END")
-        return [tokens[each.text] for each in texts]
+        return [tokens[text.text] for text in texts]
 
     async def _tokenize(
         self, encoder: Encoder, distinct: Sequence[str], texts: Sequence[InputText], role: Role, truncate: Truncate
@@ -142,9 +142,9 @@ class TextEmbedder:
     def _check_lengths(self, texts: Sequence[InputText]) -> None:
         limit = self.max_text_chars
         problems = [
-            Problem(each.pointer, "text_too_long", f"{len(each.text):,} characters exceed the limit of {limit:,}")
-            for each in texts
-            if len(each.text) > limit
+            Problem(text.pointer, "text_too_long", f"{len(text.text):,} characters exceed the limit of {limit:,}")
+            for text in texts
+            if len(text.text) > limit
         ]
         if problems:
             raise InvalidRequest(problems)
@@ -164,15 +164,15 @@ def _located(error: TextsNotEncoded, distinct: Sequence[str], texts: Sequence[In
     """The same problems at every place of the request that has one of those texts."""
     problems = {distinct[problem.index]: problem for problem in error.problems}
     return [
-        Problem(each.pointer, problems[each.text].code, problems[each.text].detail)
-        for each in texts
-        if each.text in problems
+        Problem(text.pointer, problems[text.text].code, problems[text.text].detail)
+        for text in texts
+        if text.text in problems
     ]
 
 
 def _unread(encoder: Encoder, tokens: Mapping[str, TokenizedText], texts: Sequence[InputText]) -> list[RequestWarning]:
     """Warn of texts that the encoder cannot read, at every place of the request that has one."""
-    return [warning for each in texts for warning in unread_warning(encoder, each.pointer, tokens[each.text].unread)]
+    return [warning for text in texts for warning in unread_warning(encoder, text.pointer, tokens[text.text].unread)]
 
 
 def unread_warning(encoder: Encoder, pointer: str, share: float) -> list[RequestWarning]:
@@ -259,7 +259,7 @@ class Embed:
         embedded = await self._texts.embed(encoder, texts, role, "pooled", truncate)
 
         def shorten() -> Floats:
-            pooled = np.stack([each.pooled() for each in embedded.embeddings])[:, :dimensions]
+            pooled = np.stack([embedding.pooled() for embedding in embedded.embeddings])[:, :dimensions]
             return (unit_rows(pooled) if normalize else pooled).astype(np.float32)
 
         vectors = await self._offload.run("shorten", len(texts) * encoder.dim, shorten)
@@ -284,7 +284,7 @@ class Embed:
         if embedded.tokens > MAX_TOKEN_VECTORS:
             detail = f"{embedded.tokens:,} token vectors exceed the limit of {MAX_TOKEN_VECTORS:,} of one answer"
             raise InvalidRequest([Problem(texts[0].pointer.rpartition("/")[0], "out_of_range", detail)])
-        vectors = [each.vectors for each in embedded.embeddings]
+        vectors = [embedding.vectors for embedding in embedded.embeddings]
         return TokenVectors(encoder, vectors, embedded.truncated, embedded.tokens)
 
     async def tokenize(self, texts: Sequence[InputText], role: Role) -> TextTokens:

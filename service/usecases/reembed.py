@@ -98,7 +98,7 @@ class Reembedder:
         encoder = await self._collections.next_encoder_of(collection)
         if not documents:
             return ReembeddingStep(embedded=0, left=0, version=str(collection.version))
-        texts = {each.id: InputText(each.text, f"/documents/{each.id}") for each in documents}
+        texts = {document.id: InputText(document.text, f"/documents/{document.id}") for document in documents}
         assert collection.reembedding is not None
         cut = collection.reembedding.cut
         embedded = await self._embedder.embed_stored(encoder, texts, cut, collection.settings.tokens)

@@ -213,8 +213,8 @@ class Rerank:
 
         def spans() -> list[list[Span]]:
             found: list[list[Span]] = []
-            for each in documents:
-                own = cut_passages(each.text, cut, tokenize)
+            for document in documents:
+                own = cut_passages(document.text, cut, tokenize)
                 if sum(map(len, found)) + len(own) > MAX_PASSAGES:
                     break
                 found.append(own)
@@ -225,7 +225,7 @@ class Rerank:
     async def _score(
         self, measure: Similarity, query: TokenEmbeddings, documents: Sequence[TokenEmbeddings]
     ) -> Doubles:
-        costs = [comparison_cost(query) * comparison_cost(each) for each in documents]
+        costs = [comparison_cost(query) * comparison_cost(document) for document in documents]
         scored = [
             await self._offload.run(
                 measure.name, sum(costs[chunk]), partial(measure.score_many, query, documents[chunk])

@@ -82,8 +82,8 @@ def _verify_collection(
 def _code_faults(store: DocumentStore, collection: Collection, changes: Sequence[VectorChange]) -> list[str]:
     passages = [PassageKey(change.id, i) for change in changes for i in range(len(_vectors(change)))]
     codes = store.codes(collection.name, passages, collection.settings.generation)
-    unreadable = {each.document for each in codes if not is_codes(codes[each], collection.settings.dim)}
-    missing = {each.document for each in passages if each not in codes}
+    unreadable = {passage.document for passage in codes if not is_codes(codes[passage], collection.settings.dim)}
+    missing = {passage.document for passage in passages if passage not in codes}
     return [
         *(f"{doc_id!r} has unreadable token codes" for doc_id in sorted(unreadable)),
         *(f"{doc_id!r} has no token codes" for doc_id in sorted(missing)),

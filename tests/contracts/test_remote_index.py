@@ -14,10 +14,10 @@ from semblance.service.errors import NotWithRemoteIndex
 from semblance.service.filters import parse_filter
 from semblance.service.ports.documents import Version
 from semblance.service.ports.indexes import DocumentSelection, Hit, HybridQuery
-from semblance.service.replication.thin.thin_replica import ThinReplica
+from semblance.service.replication.stateless.stateless_replica import StatelessReplica
 from tests.contracts.test_indexes import FILTERS
 from tests.support.servers.postgres_server import PostgresServer
-from tests.support.thin_replicas import DIM, SETTINGS, exhaustive, passages_in, search, thin_replica, upsert
+from tests.support.stateless_replicas import DIM, SETTINGS, exhaustive, passages_in, search, stateless_replica, upsert
 
 pytestmark = pytest.mark.slow
 
@@ -41,7 +41,7 @@ def metadata(rng: random.Random) -> dict[str, Any]:
     return {field: value for field, value in fields.items() if rng.random() < 0.7}
 
 
-async def agrees(one: ThinReplica, queries: Floats, at: Version, passages: int = 1) -> list[list[Hit]]:
+async def agrees(one: StatelessReplica, queries: Floats, at: Version, passages: int = 1) -> list[list[Hit]]:
     found = []
     for query in queries:
         for json in FILTERS:
@@ -58,7 +58,7 @@ async def test_results_equal_those_of_an_exhaustive_search(database: PostgresSer
     """After writes, updates of text and of metadata, deletions, and a new collection of the same name."""
     rng, choices = np.random.default_rng(0), random.Random(0)
     queries = unit_rows(rng.normal(size=(2, DIM))).astype(np.float32)
-    async with thin_replica(database.url, milvus) as one:
+    async with stateless_replica(database.url, milvus) as one:
         for most in (3, 1):  # passages of a document
             await one.write("c", lambda store: store.create("c", SETTINGS.cut_as(None)))
             for number in (*range(DOCUMENTS), *range(0, DOCUMENTS, 3)):
@@ -73,7 +73,7 @@ async def test_results_equal_those_of_an_exhaustive_search(database: PostgresSer
 
 async def test_hits_have_their_best_passages(database: PostgresServer, milvus: str) -> None:
     rng = np.random.default_rng(1)
-    async with thin_replica(database.url, milvus) as one:
+    async with stateless_replica(database.url, milvus) as one:
         await one.write("c", lambda store: store.create("c", SETTINGS))
         own = unit_rows(rng.normal(size=(5, DIM))).astype(np.float32)
         await one.write("c", upsert("d", own, {}))
@@ -85,7 +85,7 @@ async def test_hits_have_their_best_passages(database: PostgresServer, milvus: s
 
 
 async def test_what_needs_a_local_index_is_refused(database: PostgresServer, milvus: str) -> None:
-    async with thin_replica(database.url, milvus) as one:
+    async with stateless_replica(database.url, milvus) as one:
         await one.write("c", lambda store: store.create("c", SETTINGS))
         _, index = await one.current("c", None)
         where = parse_filter({"color": "red"})

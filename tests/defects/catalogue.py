@@ -201,10 +201,10 @@ DEFECTS = (
     ),
     Defect(
         "stateless replica: an outdated entry of the index is a hit",
-        "semblance.service.replication.thin.remote_view.RemoteView._is_current",
+        "semblance.service.replication.stateless.remote_view.RemoteView._is_current",
         "state.version != candidate.version or ",
         "",
-        ("tests/service/replication/thin/test_thin_replica.py", "-k", "stale"),
+        ("tests/service/replication/stateless/test_stateless_replica.py", "-k", "stale"),
     ),
     Defect(
         "cache: the key does not say how texts are truncated",

@@ -35,7 +35,7 @@ from tests.support.running_service import reserved_port
 
 REQUIRED = set(re.findall(r"\$\{(\w+):\?", COMPOSE_FILE.read_text()))
 REPLICAS = [DEPLOY / "nginx" / f"upstreams{kind}.conf" for kind in ("", ".compose", ".kubernetes")]
-THIN_REPLICAS = KUBERNETES / "thin" / "upstreams.conf"
+STATELESS_REPLICAS = KUBERNETES / "stateless" / "upstreams.conf"
 
 
 def check(*command: str) -> None:
@@ -70,7 +70,7 @@ def test_systemd_units_are_valid_and_hardened(path: Path, tmp_path: Path) -> Non
         assert not run.stderr
 
 
-@pytest.mark.parametrize("path", [*REPLICAS, THIN_REPLICAS], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [*REPLICAS, STATELESS_REPLICAS], ids=lambda path: path.name)
 @pytest.mark.parametrize("listen", ["listen.conf", "listen.container.conf"])
 def test_nginx_accepts_each_configuration(path: Path, listen: str, tmp_path: Path) -> None:
     if shutil.which("nginx") is None:

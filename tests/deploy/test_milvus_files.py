@@ -17,7 +17,7 @@ POSTGRESQL_CONNECTIONS = 100 - 3  # its default, without those that only a super
 
 
 def manifest(kind: str, name: str = "semblance") -> Any:
-    """The manifest of a kind and a name, for thin replicas if there are two."""
+    """The manifest of a kind and a name, for stateless replicas if there are two."""
     return [each for each in manifests() if (each["kind"], each["metadata"]["name"]) == (kind, name)][-1]
 
 
@@ -25,22 +25,22 @@ def pod(kind: str) -> Any:
     return manifest(kind)["spec"]["template"]["spec"]
 
 
-def test_thin_pods_are_those_with_copies_without_a_volume() -> None:
-    full, thin = pod("StatefulSet"), pod("Deployment")
-    [[replica], [thin_replica]] = full.pop("containers"), thin.pop("containers")
-    assert [each["name"] for each in thin.pop("volumes")] == ["data", "tmp"], "nothing outlives the pod"
+def test_stateless_pods_are_those_with_copies_without_a_volume() -> None:
+    full, stateless = pod("StatefulSet"), pod("Deployment")
+    [[replica], [stateless_replica]] = full.pop("containers"), stateless.pop("containers")
+    assert [each["name"] for each in stateless.pop("volumes")] == ["data", "tmp"], "nothing outlives the pod"
     assert full.pop("volumes")
     full["securityContext"].pop("fsGroupChangePolicy")
-    assert thin == full
-    variables = {each["name"]: each for each in thin_replica.pop("env")}
+    assert stateless == full
+    variables = {each["name"]: each for each in stateless_replica.pop("env")}
     assert variables.pop("SEMBLANCE_INDEX_URL")["valueFrom"]["secretKeyRef"]["name"] == "semblance"
     assert variables == {each["name"]: each for each in replica.pop("env")}
-    for container in (replica, thin_replica):
+    for container in (replica, stateless_replica):
         del container["resources"], container["startupProbe"]
-    assert thin_replica == replica
+    assert stateless_replica == replica
 
 
-def test_the_autoscaler_counts_queued_tokens_of_thin_replicas() -> None:
+def test_the_autoscaler_counts_queued_tokens_of_stateless_replicas() -> None:
     autoscaler = manifest("HorizontalPodAutoscaler")["spec"]
     target = autoscaler["scaleTargetRef"]
     assert manifest(target["kind"], target["name"])["apiVersion"] == target["apiVersion"]
@@ -60,12 +60,12 @@ def test_the_autoscaler_counts_queued_tokens_of_thin_replicas() -> None:
     assert most_connections <= POSTGRESQL_CONNECTIONS
 
 
-def test_nginx_tries_the_service_of_thin_replicas() -> None:
+def test_nginx_tries_the_service_of_stateless_replicas() -> None:
     service = manifest("Service", "semblance-replicas")
     assert "clusterIP" not in service["spec"], "nginx resolves a name once, and pods come and go"
     [port] = service["spec"]["ports"]
     address = f"{service['metadata']['name']}:{port['port']}"
-    servers = re.findall(r"server (\S+) max_fails=0;", (KUBERNETES / "thin" / "upstreams.conf").read_text())
+    servers = re.findall(r"server (\S+) max_fails=0;", (KUBERNETES / "stateless" / "upstreams.conf").read_text())
     tries = re.findall(r"proxy_next_upstream_tries (\d+);", (DEPLOY / "nginx" / "nginx.conf").read_text())
     assert servers == [address] * int(tries[0]), "an address for each try: after the last one, nginx would answer 502"
 
@@ -88,7 +88,7 @@ def test_compose_adds_a_milvus_that_only_replicas_reach() -> None:
     assert milvus["mem_limit"]
 
 
-def test_images_of_thin_replicas_are_built_with_the_client() -> None:
+def test_images_of_stateless_replicas_are_built_with_the_client() -> None:
     build = compose({"MILVUS_PASSWORD": "x"}, MILVUS_COMPOSE_FILE)["services"]["api-1"]["build"]
     assert build["target"] in stages()
     [default] = [rest for instruction, rest in stages()["install-cpu"] if instruction == "ARG"]

@@ -1,11 +1,11 @@
 """Does a deployment keep its guarantees, whatever fails in it?
 
     python -m tests.soak.faults --seconds 600 --seed 1
-    python -m tests.soak.faults --thin
+    python -m tests.soak.faults --stateless
 
 runs two minutes of a mixed load without faults, then random faults one after the other, then two minutes without. After
 each fault, the documents of every replica are compared with the acknowledged writes. Memory is the sum over replicas.
-With `--thin`, replicas keep no copy and search a Milvus Lite, and faults are those of Milvus.
+With `--stateless`, replicas keep no copy and search a Milvus Lite, and faults are those of Milvus.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 
 from rich.console import Console
 
-from tests.soak.fault_injection.catalogue import FAULTS, THIN_FAULTS
+from tests.soak.fault_injection.catalogue import FAULTS, STATELESS_FAULTS
 from tests.soak.fault_injection.fault import Fault
 from tests.soak.fault_injection.harness import NO_FAULT, FaultHarness, FaultOutcome
 from tests.soak.figures import conclude
@@ -58,12 +58,12 @@ def possible(faults: Sequence[Fault], deployment: Deployment, console: Console) 
 
 
 def run(
-    faults: Sequence[Fault], seconds: float, seed: int, quiet_s: float, console: Console, *, thin: bool = False
+    faults: Sequence[Fault], seconds: float, seed: int, quiet_s: float, console: Console, *, stateless: bool = False
 ) -> tuple[list[FaultOutcome], dict[str, float]]:
     """Run faults between two quiet periods; returns outcomes, and memory before and after."""
     rng = random.Random(seed)
     samples: list[tuple[float, float]] = []  # time, and MB of all replicas together
-    with tempfile.TemporaryDirectory() as folder, Deployment(Path(folder), REPLICAS, thin=thin) as deployment:
+    with tempfile.TemporaryDirectory() as folder, Deployment(Path(folder), REPLICAS, stateless=stateless) as deployment:
 
         def sample() -> None:
             pids = [replica.pid for replica in deployment.replicas if replica.pid is not None]
@@ -122,19 +122,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--quiet", type=float, default=QUIET_S, help="seconds without faults, before and after")
     parser.add_argument("--seed", type=int, default=1, help="seed of the random choices")
     parser.add_argument("--only", help="inject only the fault of this name")
-    parser.add_argument("--thin", action="store_true", help="replicas without copies, and faults of Milvus")
+    parser.add_argument("--stateless", action="store_true", help="replicas without copies, and faults of Milvus")
     options = parser.parse_args(arguments)
     console = wide_console()
-    all_faults = THIN_FAULTS if options.thin else FAULTS
+    all_faults = STATELESS_FAULTS if options.stateless else FAULTS
     faults = [fault for fault in all_faults if options.only in (None, fault.name)]
     if not faults:
         parser.error(f"--only is one of {', '.join(repr(fault.name) for fault in all_faults)}")
-    outcomes, memory = run(faults, options.seconds, options.seed, options.quiet, console, thin=options.thin)
+    outcomes, memory = run(faults, options.seconds, options.seed, options.quiet, console, stateless=options.stateless)
     tables: list[list[dict[str, Any]]] = [by_kind(outcomes), report(outcomes), [memory]]
     broken = [f"{each.fault.name}: {what}" for each in outcomes for what in (*each.violations, *each.delays)]
     if memory["memory_at_the_end_mb"] > GROWTH * memory["memory_after_warm_up_mb"]:
         broken.append(f"memory grew by more than {GROWTH - 1:.0%}")
-    conclude("thin_faults" if options.thin else "faults", tables, tables, broken)
+    conclude("stateless_faults" if options.stateless else "faults", tables, tables, broken)
 
 
 if __name__ == "__main__":

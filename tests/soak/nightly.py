@@ -58,7 +58,7 @@ def default_steps() -> list[Step]:
     return [
         Step("bounds", ["scripts/bench", "bounds.check"]),
         *soak,
-        Step("thin_faults", [sys.executable, "-m", "tests.soak.faults", "--thin"]),
+        Step("stateless_faults", [sys.executable, "-m", "tests.soak.faults", "--stateless"]),
         Step("each_fault", faults, {"LONG_FAULTS": "1", "OMP_NUM_THREADS": "1"}),
         Step("tests", ["scripts/test", "-m", "nightly"]),
         Step("defects", ["scripts/defects"]),

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 import pytest
 
 from tests.conftest import missing
-from tests.soak.fault_injection.catalogue import FAULTS, THIN_FAULTS
+from tests.soak.fault_injection.catalogue import FAULTS, STATELESS_FAULTS
 from tests.soak.fault_injection.fault import Fault
 from tests.soak.fault_injection.harness import FaultHarness, FaultOutcome
 from tests.support.servers.deployment import FAKETIME, Deployment
@@ -37,7 +37,7 @@ class Group:
 
     faults: Sequence[Fault]
     settings: Mapping[str, str]
-    thin: bool = False
+    stateless: bool = False
 
 
 def is_of_the_database(fault: Fault) -> bool:
@@ -51,7 +51,7 @@ GROUPS = {
         PATIENT | {"database_timeout_s": "60", "min_version_wait_s": "20"},
     ),
     "database": Group([each for each in FAULTS if is_of_the_database(each)], SHORT),
-    "milvus": Group(THIN_FAULTS, SHORT, thin=True),
+    "milvus": Group(STATELESS_FAULTS, SHORT, stateless=True),
 }
 EACH_RUN = frozenset(  # of every kind of trouble one; the others are left to scripts/nightly
     {
@@ -88,9 +88,9 @@ def require(group: Group) -> None:
     except FileNotFoundError:
         missing("PostgreSQL")
     for module in ("milvus_lite", "pymilvus"):
-        if group.thin and find_spec(module) is None:
+        if group.stateless and find_spec(module) is None:
             missing(module)
-    if not group.thin and not FAKETIME.exists():
+    if not group.stateless and not FAKETIME.exists():
         missing("libfaketime")
 
 
@@ -107,7 +107,7 @@ def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str
                 group, folder = GROUPS[name], tmp_path_factory.mktemp("faults")
                 require(group)
                 replicas = 3 if LONG else 2
-                made = stack.enter_context(Deployment(folder, replicas, thin=group.thin, **group.settings))
+                made = stack.enter_context(Deployment(folder, replicas, stateless=group.stateless, **group.settings))
                 running[name] = FaultHarness(made, seed=1)
                 running[name].fill()
             return running[name]

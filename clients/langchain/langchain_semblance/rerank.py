@@ -44,7 +44,7 @@ class SemblanceRerank(BaseDocumentCompressor):
             return []
         ranking = self.client.rerank(
             query,
-            [each.page_content for each in documents],
+            [document.page_content for document in documents],
             top_n=self.top_n,
             measure=self.measure,
             model=self.model,
@@ -52,7 +52,7 @@ class SemblanceRerank(BaseDocumentCompressor):
             relevant_spans=Spans() if self.explain else None,
             explain=self.explain,
         )
-        return [self._ranked(documents[each.index], each) for each in ranking.results]
+        return [self._ranked(documents[result.index], result) for result in ranking.results]
 
     def _ranked(self, document: Document, ranked: RankedDocument) -> Document:
         more: dict[str, Any] = {"relevance_score": ranked.relevance_score}

@@ -82,8 +82,8 @@ class SemblanceVectorStore(VectorStore):
         if len(names) != len(documents):
             raise ValueError(f"{len(names)} ids for {len(documents)} documents: give one for each")
         rows = [
-            {"id": name, "text": each.page_content, "metadata": each.metadata}
-            for name, each in zip(names, documents, strict=True)
+            {"id": name, "text": document.page_content, "metadata": document.metadata}
+            for name, document in zip(names, documents, strict=True)
         ]
         try:
             result = self.client.upload(rows, self.collection)
@@ -132,8 +132,8 @@ class SemblanceVectorStore(VectorStore):
         self, query: str, k: int = 4, **options: Any
     ) -> list[tuple[Document, float]]:
         """Scores mapped to [0, 1] by the bounds of the measure. Raises ValueError if it has none."""
-        found = self._search(query, k, {name: each for name, each in options.items() if name != "score_threshold"})
-        [(low, high)] = [each.bounds for each in self.client.measures() if each.name == found.measure]
+        found = self._search(query, k, {name: option for name, option in options.items() if name != "score_threshold"})
+        [(low, high)] = [measure.bounds for measure in self.client.measures() if measure.name == found.measure]
         if low is None or high is None:
             raise ValueError(f"scores of {found.measure} have no bounds: use similarity_search_with_score")
         return [(document_of(hit), (hit.score - low) / (high - low)) for hit in found.hits]

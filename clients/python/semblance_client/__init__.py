@@ -1,6 +1,6 @@
 """Client of Semblance: similarity and search that show which words made the score.
 
-`Client` and `AsyncClient` have the same methods; every refusal is a `SemblanceError`.
+`Client` and `AsyncClient` have the same methods; every rejected request raises a `SemblanceError`.
 """
 
 from semblance_client.async_client import AsyncClient

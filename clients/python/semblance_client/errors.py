@@ -120,7 +120,7 @@ class Overloaded(SemblanceError):
 
 
 class Unavailable(SemblanceError):
-    """The service cannot answer now: status 502, 503 or 504. The retries were used up."""
+    """The service is unavailable: status 502, 503 or 504. The retries were used up."""
 
     @property
     def transient(self) -> bool:
@@ -215,7 +215,7 @@ def _problems(body: dict[str, Any]) -> tuple[Problem, ...]:
     """The rejected parts that the body lists."""
     listed = body.get("errors")
     parts = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
-    return tuple(Problem(*(str(each.get(name, "")) for name in ("pointer", "code", "detail"))) for each in parts)
+    return tuple(Problem(*(str(part.get(name, "")) for name in ("pointer", "code", "detail"))) for part in parts)
 
 
 def _seconds(header: str) -> float | None:

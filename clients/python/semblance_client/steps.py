@@ -111,7 +111,7 @@ class Call(Generic[T]):
     repeatable: bool = True
 
     def steps(self, retries: Retries) -> Steps[T]:
-        """Send it until it is answered. Raises SemblanceError."""
+        """Send it, with retries, until a response arrives. Raises SemblanceError."""
         timer, request = RetryTimer(retries), self.request
         while True:
             try:

@@ -152,7 +152,7 @@ def _aligned_pairs(sets: Sequence[str], data: Path | None, exclude: Mapping[str,
         task = read_task(name, data)
         if not isinstance(task, WordAlignment):
             raise BadRecipe(f"align: {name} is no set of aligned words")
-        pairs += [each for each in task.pairs if not _sentences(each) & exclude.keys()]
+        pairs += [pair for pair in task.pairs if not _sentences(pair) & exclude.keys()]
     if not pairs:
         raise BadRecipe(f"align: --exclude leaves no pair of {', '.join(sets)}")
     return pairs

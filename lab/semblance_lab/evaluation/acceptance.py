@@ -42,10 +42,13 @@ def quality_conditions(evaluation: Evaluation) -> list[Condition]:
     """The difference of each average over the seven STS sets to the baseline, times 100."""
     return [
         Condition(
-            f"{each.measure}, average of the seven sets, difference", abs(100 * each.against.value), QUALITY, False
+            f"{outcome.measure}, average of the seven sets, difference",
+            abs(100 * outcome.against.value),
+            QUALITY,
+            False,
         )
-        for each in evaluation.outcomes
-        if each.set == STS_AVERAGE and each.against is not None
+        for outcome in evaluation.outcomes
+        if outcome.set == STS_AVERAGE and outcome.against is not None
     ]
 
 
@@ -74,12 +77,12 @@ def conditions_table(conditions: Sequence[Condition], about: Mapping[str, str]) 
     """A table with a row for each condition."""
     rows = tuple(
         (
-            each.name,
-            f"{each.value:.5f}",
-            f"at {'least' if each.at_least else 'most'} {each.bound}",
-            "holds" if each.holds else "FAILS",
+            condition.name,
+            f"{condition.value:.5f}",
+            f"at {'least' if condition.at_least else 'most'} {condition.bound}",
+            "holds" if condition.holds else "FAILS",
         )
-        for each in conditions
+        for condition in conditions
     )
     title = f"{about['model']}, build {about['build'][:12]}, compared with torch in float32"
     return TextTable(title, ("condition", "found", "bound", "verdict"), rows)

@@ -88,7 +88,7 @@ def evaluate(
 
 def interval_of(metric: Metric, resampling: Resampling) -> Interval:
     """The BCa interval of a metric."""
-    return _combined(metric, [bca(each.statistic, each.n, resampling) for each in metric.samples])
+    return _combined(metric, [bca(sample.statistic, sample.n, resampling) for sample in metric.samples])
 
 
 def _measure_baselines(
@@ -104,7 +104,7 @@ def _measure_baselines(
 def _outcome(
     name: str, measure: str, task: TaskMetrics, intervals: Sequence[Interval], against: Sequence[Difference | None]
 ) -> MeasureOutcome:
-    names = [each.name for each in task.metrics]
+    names = [metric.name for metric in task.metrics]
     differences = {figure: each for figure, each in zip(names, against, strict=False) if each is not None}
     return MeasureOutcome(
         set=name,
@@ -142,7 +142,7 @@ def _averages(measured: Sequence[_Measurement], baseline: str | None) -> Iterato
             if not by_set.keys() >= set(sets):
                 continue
             all_sets = [by_set[each] for each in sets]
-            baselines = [each.baseline for each in all_sets if each.baseline is not None]
+            baselines = [all_set.baseline for all_set in all_sets if all_set.baseline is not None]
             mean = bca_mean([each.interval for each in all_sets])
             yield MeasureOutcome(
                 set=name,

@@ -129,7 +129,7 @@ def panel_order(outcomes: Sequence[MeasureOutcome]) -> list[str]:
     Where every figure is compared with that of another model, the set with the worst difference of any measure comes
     first; otherwise the sets are in the order of their kinds and names.
     """
-    by_set = {name: [each for each in outcomes if each.set == name] for name in PANEL}
+    by_set = {name: [outcome for outcome in outcomes if outcome.set == name] for name in PANEL}
     present = {name: each for name, each in by_set.items() if each}
     if all(each.against is not None for of_set in present.values() for each in of_set):
         return sorted(present, key=lambda name: _worst(present[name]))
@@ -137,4 +137,4 @@ def panel_order(outcomes: Sequence[MeasureOutcome]) -> list[str]:
 
 
 def _worst(outcomes: Sequence[MeasureOutcome]) -> float:
-    return min(each.against.value for each in outcomes if each.against is not None)
+    return min(outcome.against.value for outcome in outcomes if outcome.against is not None)

@@ -65,9 +65,9 @@ class LocalScorer(PairScorer):
             for a, b in self.track(pairs, "explaining"):
                 explanations = {name: _explanation(explainer, a, b) for name, explainer in explainers.items()}
                 yield {
-                    name: (each.by_word() if granularity == "word" else each).link_list(ALL_LINKS)
-                    for name, each in explanations.items()
-                    if each is not None
+                    name: (explanation.by_word() if granularity == "word" else explanation).link_list(ALL_LINKS)
+                    for name, explanation in explanations.items()
+                    if explanation is not None
                 }
 
     def search(self, measures: Sequence[str], task: Retrieval, k: int) -> dict[str, dict[str, list[str]]]:

@@ -111,7 +111,7 @@ def network_inputs(folder: Path) -> dict[str, Any]:
 
 
 def require_consistent_steps(folder: Path, provenance: Mapping[str, Mapping[str, Any]]) -> None:
-    """Refuse steps that were built from other files than those in the folder.
+    """Reject steps that were built from other files than those in the folder.
 
     Args:
         folder: the origin folder.

@@ -69,8 +69,8 @@ def average_gradients(weights: Iterable[nn.Parameter]) -> None:
     """
     if get_world_size() == 1:
         return
-    gradients = [each.grad for each in weights if each.grad is not None]
-    means = torch.cat([each.flatten() for each in gradients]) / get_world_size()
+    gradients = [weight.grad for weight in weights if weight.grad is not None]
+    means = torch.cat([gradient.flatten() for gradient in gradients]) / get_world_size()
     distributed.all_reduce(means)
     start = 0
     for each in gradients:

@@ -123,7 +123,7 @@ def _build_trainer(run: Run, report: Callable[[RunProgress], None]) -> Trainer:
         further=_further_losses(run, model),
     )
     texts = list(recipe.objective_columns(run.rows.texts).values())
-    columns: dict[str, Any] = {f"text_{i}": each for i, each in enumerate(texts)}
+    columns: dict[str, Any] = {f"text_{i}": text for i, text in enumerate(texts)}
     if run.rows.labels is not None:
         columns["label"] = run.rows.labels
     lengths = torch.tensor([sum(map(len, row)) for row in zip(*texts, strict=True)])

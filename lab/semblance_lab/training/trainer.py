@@ -155,7 +155,7 @@ class Trainer(SentenceTransformerTrainer):
         """Weights with gradients, by their names in the model or in the objective."""
         named = [
             *((f"model.{name}", each) for name, each in self.model.named_parameters()),
-            *((f"objective.{name}", each) for name, each in self._objective_weights().items()),
+            *((f"objective.{name}", weight) for name, weight in self._objective_weights().items()),
         ]
         return [(name, each) for name, each in named if each.requires_grad]
 

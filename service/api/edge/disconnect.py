@@ -13,7 +13,7 @@ WATCH_AFTER_S = 0.005  # many requests are answered sooner, and need no task tha
 
 
 class ClientLeft(Exception):
-    """The client disconnected before its answer."""
+    """The client disconnected before the response."""
 
 
 class Disconnect:

@@ -123,7 +123,9 @@ def entry_of(name: str, scopes: Collection[str], key: str, permission: Permissio
     if permission.collections:
         parts.append(f"collections={'+'.join(permission.collections)}")
     if permission.conditions:
-        conditions = [f"{_encode(each.field)}={_encode(str(each.values[0]))}" for each in permission.conditions]
+        conditions = [
+            f"{_encode(condition.field)}={_encode(str(condition.values[0]))}" for condition in permission.conditions
+        ]
         parts.append(f"filter={'+'.join(conditions)}")
     if permission.id_prefix:
         parts.append(f"id_prefix={_encode(permission.id_prefix)}")
@@ -137,10 +139,10 @@ def digest_of(key: str) -> bytes:
 
 def check_limits(scopes: Collection[str], permission: Permission) -> None:
     """Check the limits of a key with these scopes. Raises ValueError, with what is wrong."""
-    for number, each in enumerate(permission.collections, 1):
-        if not is_name(each.removesuffix(ANY_REST)):
+    for number, collection in enumerate(permission.collections, 1):
+        if not is_name(collection.removesuffix(ANY_REST)):
             raise ValueError(f"collection {number} is no name, and no prefix of names that ends in '*'")
-    if any(not each.field or not each.values[0] for each in permission.conditions):
+    if any(not condition.field or not condition.values[0] for condition in permission.conditions):
         raise ValueError("a condition of the filter has no field or no value")
     if permission.limits_documents and "admin" in scopes:
         raise ValueError(

@@ -48,7 +48,7 @@ class JsonValues:
     """Count the entries of lists and objects in a JSON text, which comes in pieces cut anywhere.
 
     Parsing holds the interpreter's lock: 10 ms for eight megabytes of text, but two seconds for eight megabytes of
-    `[],[],[]`, during which no other request is answered. Strings are not counted. A valid text has at most one entry
+    `[],[],[]`, during which no other request is served. Strings are not counted. A valid text has at most one entry
     more than `count`; UTF-16 and UTF-32, in which quotes are not single bytes, are counted by their zero bytes.
     """
 
@@ -88,7 +88,7 @@ def too_many_values(text: bytes) -> bool:
 class RequestBody:
     """Messages of one body, limited as they come: its declared length may be wrong or missing.
 
-    A streamed body is read, and answered, line by line: only its pauses are limited. A body that no header announces is
+    A streamed body is read line by line, so only its pauses are limited. A body that no header announces is
     complete from the start: many routes never read it, but a disconnect must be noticed all the same.
     """
 

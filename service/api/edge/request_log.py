@@ -39,7 +39,7 @@ _STAGES = [(stage, stage.encode()) for stage in STAGES]
 
 
 class RequestLog:
-    """Logs and counts each request, and answers for routes that fail without a response."""
+    """Logs and counts each request; sends an error for routes that fail without a response."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics, draining: Draining, tracers: TracerProvider) -> None:
         self._app = app
@@ -66,7 +66,7 @@ class RequestLog:
             self._account(context, scope)
 
     async def _serve(self, context: RequestContext, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on; answer for its route if that fails without a response."""
+        """Pass the request on; send an error if its route fails without a response."""
         try:
             await self._app(scope, receive, send)
         except (ClientLeft, ClientDisconnect):

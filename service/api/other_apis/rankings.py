@@ -122,7 +122,7 @@ def _spans(found: RelevantSpans | None) -> list[Span] | None:
 
 
 def _warnings(found: Reranking) -> list[str]:
-    shown = [f"{each.pointer}: {each.detail}" for each in found.warnings]
+    shown = [f"{warning.pointer}: {warning.detail}" for warning in found.warnings]
     if found.truncated:
         places = ", ".join(map(str, found.truncated[:MAX_PLACES])) + (
             " ..." if len(found.truncated) > MAX_PLACES else ""

@@ -82,7 +82,7 @@ async def store_documents(name: CollectionInPath, body: DocumentsRequest, docume
     A 422 names every rejected document by its position. A text with an `embedding` is not encoded.
 
     NDJSON, sent as `application/x-ndjson` with one document a line, such as `{"id": "1", "text": "A text."}`, and any
-    number of lines, is stored in batches of at most 256. Each batch is answered with a line when it is on disk, which
+    number of lines, is stored in batches of at most 256. Once a batch is on disk, a line of the response
     acknowledges the lines up to its `through_line`. Lines that cannot be stored are listed, and the others stored. Of
     lines with the same id in a batch, the last is stored; `upserted` counts all.
     """

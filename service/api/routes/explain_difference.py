@@ -86,7 +86,7 @@ def _page(found: ExplainedDifference) -> DifferencePage:
         model=found.encoder.name,
         terms=found.mode == "hybrid",
         distance=catalogue.is_distance(found.measure),
-        warnings=tuple(f"Warning: {names[each.pointer]}: {each.detail}" for each in found.warnings),
+        warnings=tuple(f"Warning: {names[warning.pointer]}: {warning.detail}" for warning in found.warnings),
     )
 
 

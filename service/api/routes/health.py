@@ -27,7 +27,7 @@ async def get_liveness() -> Live:
 async def get_readiness(readiness: Use[Readiness], response: Response) -> Ready:
     """Whether requests should come here: 503 if a check fails, and during shutdown.
 
-    `degraded` is ready: the service answers, although the database is unreachable, a collection is missing, or the disk
+    `degraded` is ready: the service works, although the database is unreachable, a collection is missing, or the disk
     rejects writes.
     """
     if not readiness.is_ready():

@@ -45,7 +45,7 @@ def embed(  # noqa: PLR0913 - one parameter an option
     """Encode files of texts into files of vectors.
 
     Reads Parquet, JSONL, CSV and TSV as `semblance index` does, and writes for each file a Parquet file with the
-    vectors that the service would store, in the order of its rows; texts that the service would refuse are rows with an
+    vectors that the service would store, in the order of its rows; texts that the service would reject are rows with an
     error. A file is complete or absent, and is named by its content and the model: after a crash or Ctrl-C the same
     command goes on, and at most the files under way are encoded again. `semblance index OUT --vectors` stores them in a
     collection. docs/batches.md has the details.
@@ -125,7 +125,7 @@ def _run(tasks: Sequence[EmbedTask], runner: Runner, out: Path, console: Console
     from semblance.service.cli.batches.encode_file import encode_file  # noqa: PLC0415 - imports much of the service
 
     _remove_partial_files(out)
-    left = [each for each in tasks if not each.target.exists()]
+    left = [task for task in tasks if not task.target.exists()]
     counts: list[FileCounts] = []
     start = time.monotonic()
     if left:
@@ -135,7 +135,7 @@ def _run(tasks: Sequence[EmbedTask], runner: Runner, out: Path, console: Console
                 counts.append(result)
         _remove_partial_files(out)
     seconds = time.monotonic() - start
-    problems = [each.problem for each in counts if each.problem is not None]
+    problems = [count.problem for count in counts if count.problem is not None]
     for problem in problems:
         print_line(console, problem)
     for line in _summary(counts, len(tasks) - len(left), seconds):
@@ -150,7 +150,7 @@ def _remove_partial_files(out: Path) -> None:
 
 
 def _summary(counts: Sequence[FileCounts], earlier: int, seconds: float) -> Iterator[str]:
-    read = [each for each in counts if each.problem is None]
+    read = [count for count in counts if count.problem is None]
     rows = sum(each.rows for each in read)
     rate = f"; {rows / seconds:,.1f} rows/s" if rows else ""
     yield f"{rows:,} rows in {len(read):,} new files, {earlier:,} files from earlier runs{rate}"

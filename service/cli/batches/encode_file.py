@@ -121,7 +121,7 @@ async def _write(task: EmbedTask, encoder: _RowEncoder, settings: Settings, repo
 
 
 def _read(row: SourceRow, fields: DocumentFields, max_line_bytes: int) -> EmbeddedRow:
-    """A row that is not encoded yet, with an error if the service would refuse it."""
+    """A row that is not encoded yet, with an error if the service would reject it."""
     line = fields.document(row)
     document = line if isinstance(line, RowProblem) else read_document(line, max_line_bytes)
     if isinstance(document, Document):
@@ -171,7 +171,7 @@ class _RowEncoder:
             await asyncio.gather(*waiting, return_exceptions=True)
 
     async def _block(self, rows: list[EmbeddedRow]) -> Sequence[EmbeddedRow]:
-        """The rows with their vectors, or with the error that the service would refuse them by."""
+        """The rows with their vectors, or with the error that the service would return."""
         left = {str(i): InputText(row.document.text, f"/{i}") for i, row in enumerate(rows) if row.error is None}
         while left:
             try:

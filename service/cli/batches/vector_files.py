@@ -49,9 +49,9 @@ class EmbeddedRow:
 
     Attributes:
         number: of the line, or of the row in Parquet.
-        document: what was encoded; of a row that was refused, what is known of it.
-        embedding: its vector; None if it was refused.
-        error: why it was refused, a code of docs/errors.md and a message.
+        document: what was encoded; of a rejected row, what is known of it.
+        embedding: its vector; None if it was rejected.
+        error: why it was rejected, a code of docs/errors.md and a message.
     """
 
     number: int
@@ -71,7 +71,7 @@ class VectorWriter:
     def append(self, rows: Sequence[EmbeddedRow]) -> None:
         """Append rows, which are written when there are enough for a row group."""
         self._batches.append(_batch(rows, self._space))
-        rows_waiting = sum(len(each) for each in self._batches)
+        rows_waiting = sum(len(batch) for batch in self._batches)
         if rows_waiting >= GROUP_ROWS or sum(each.nbytes for each in self._batches) >= GROUP_BYTES:
             self.flush()
 

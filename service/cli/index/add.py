@@ -66,7 +66,7 @@ def add(  # noqa: PLR0913 - one parameter an option
     requires a key, SEMBLANCE_CLIENT_KEY must have the scopes read and write, and admin to create a collection.
 
     With --vectors, a missing collection is created for the model of the vectors, with a passage for each document. The
-    vectors of another model are refused, and texts that a collection cuts into several passages.
+    vectors of another model are rejected, and texts that a collection cuts into several passages.
 
     \b
     Examples:
@@ -158,7 +158,7 @@ class _Upload:
             yield acknowledge
 
     def print(self, collection: str) -> None:
-        """List refused rows, and print the counts."""
+        """List rejected rows, and print the counts."""
         outcome, unit = self.rows.outcome, self.source.unit
         for kind, messages in (("", outcome.refused), ("warning: ", outcome.warned)):
             for number, message in messages.first:

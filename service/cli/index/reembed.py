@@ -103,7 +103,7 @@ def _begin(client: Client, collection: str, target: Target) -> Any:
 
 
 def _switch(client: Client, collection: str, target: Target) -> None:
-    """Switch embeddings; if the answer was lost, the retry finds that it has happened."""
+    """Switch embeddings; if the response was lost, the retry finds that it has happened."""
     try:
         _send(client, "POST", collection, "/switch")
     except ServiceError as error:

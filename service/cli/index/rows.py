@@ -1,4 +1,4 @@
-"""Rows of a file on their way into a collection: what was sent, stored and refused."""
+"""Rows of a file on their way into a collection: what was sent, stored and rejected."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class RowMessages:
 
 @dataclass(slots=True)
 class Outcome:
-    """Counts of rows, and messages about those that were refused or stored with a warning."""
+    """Counts of rows, and messages about those that were rejected or stored with a warning."""
 
     upserted: int = 0
     truncated: int = 0
@@ -70,7 +70,7 @@ class DocumentRows:
             self._fields = replace(self._fields, casts=casts)
 
     def __iter__(self) -> Iterator[bytes]:
-        """The documents; rows that are none are refused. Raises BadDataSet."""
+        """The documents; other rows are rejected. Raises BadDataSet."""
         for row in self._source.rows(self._advance):
             match self._fields.document(row):
                 case RowProblem() as problem:
@@ -84,10 +84,12 @@ class DocumentRows:
         self.outcome.upserted += batch.upserted
         self.outcome.truncated += batch.truncated
         for messages, problems in ((self.outcome.refused, batch.refused), (self.outcome.warned, batch.warned)):
-            for each in problems:
-                column = self._fields.column(each.field)
-                message = f"{each.code}: {column}: {each.detail}" if column else f"{each.code}: {each.detail}"
-                messages.add(self._unacknowledged[each.line - self._acknowledged - 1], message)
+            for problem in problems:
+                column = self._fields.column(problem.field)
+                message = (
+                    f"{problem.code}: {column}: {problem.detail}" if column else f"{problem.code}: {problem.detail}"
+                )
+                messages.add(self._unacknowledged[problem.line - self._acknowledged - 1], message)
         while self._acknowledged < batch.through_line:
             self._unacknowledged.popleft()
             self._acknowledged += 1

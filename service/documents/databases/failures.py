@@ -53,7 +53,7 @@ def failure_of_server(error: Exception) -> SemblanceError:
 
 
 def is_unreachable(error: Exception) -> bool:
-    """Whether the server is away or shuts down; a refusal or a lock timeout is an answer."""
+    """Whether the server is away or shuts down; an error or a lock timeout is a response."""
     state = _sqlstate(error)
     return isinstance(error, DBAPIError) and (state is None or state.startswith(_UNREACHABLE))
 

@@ -124,7 +124,9 @@ class TermRows:
     def _number(self, term: str) -> int | None:
         """Number of a term that has saved rows."""
         encoded = term.encode()
-        return next((each for each in self._numbers.candidates(term) if self._terms[each] == encoded), None)
+        return next(
+            (candidate for candidate in self._numbers.candidates(term) if self._terms[candidate] == encoded), None
+        )
 
     def _saved(self, term: str) -> slice:
         """Where the saved rows of a term are."""

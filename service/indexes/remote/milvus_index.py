@@ -58,7 +58,7 @@ class MilvusIndex:
 
     @property
     def reachable(self) -> bool:
-        """Whether the last call was answered."""
+        """Whether the last call succeeded."""
         return self._reachable
 
     def ping(self) -> None:
@@ -145,7 +145,7 @@ class MilvusIndex:
         A graph finds few of the rows that match a rare filter, and not the nearest. So of a filter that leads to fewer
         than 256, all rows are candidates.
 
-        Refused at once while the server does not answer: `ping`, and the replica that fills the index, find out when
+        Rejected at once while the server does not respond: `ping`, and the replica that fills the index, find out when
         it does.
         """
         if not self._reachable:

@@ -1,4 +1,4 @@
-"""Render a refusal as a page, for browsers."""
+"""Render an error as a page, for browsers."""
 
 from __future__ import annotations
 

@@ -172,4 +172,4 @@ def _read(store: DocumentReader, name: str, index: IndexReader, selection: Docum
         documents += [found[doc_id] for doc_id in some if doc_id in found]
         read += len(some)
         chars += sum(len(each.text) for each in found.values())
-    return _Page(listed, [each for each in documents if each.version <= listed.version.number], read)
+    return _Page(listed, [document for document in documents if document.version <= listed.version.number], read)

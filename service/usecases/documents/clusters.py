@@ -115,7 +115,7 @@ def nearest_documents(
     vectors = index.vectors(ids)
     if not vectors:
         return {}
-    ends = np.cumsum([len(each) for each in vectors.values()])
+    ends = np.cumsum([len(vector) for vector in vectors.values()])
     _, found = index.search(np.concatenate(list(vectors.values())), k + 1, where)
     near: dict[str, list[Neighbor]] = {}
     for (doc_id, own), end in zip(until_left(vectors.items()), ends, strict=True):

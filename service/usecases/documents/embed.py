@@ -129,7 +129,7 @@ class DocumentEmbedder:
         """
         if cut is None:
             most = self._texts.max_text_chars
-            long = {key: each._replace(text=each.text[:most]) for key, each in texts.items() if len(each.text) > most}
+            long = {key: text._replace(text=text.text[:most]) for key, text in texts.items() if len(text.text) > most}
             read = await self._texts.tokenize(encoder, list(long.values()), "document")
             starts = [
                 each._replace(tokens=replace(own, truncated=True))
@@ -152,12 +152,12 @@ class DocumentEmbedder:
         short, spans = await self._prepared(encoder, texts, cut)
         whole = await self._embed_whole(encoder, short, want, bulk=bulk)
         parts = [whole]
-        for doc_id in [each for each in texts if each not in short]:
+        for doc_id in [doc_id for doc_id in texts if doc_id not in short]:
             own = spans.get(doc_id) or await self._cut(encoder, texts[doc_id], cut)
             background = bulk or len(own) > INTERACTIVE  # a book must not hold up, or be rejected for, what others ask
             parts.append(await self._embed_passages(encoder, doc_id, texts[doc_id], own, want, bulk=background))
         return DocumentEmbeddings(
-            by_id={doc_id: embedding for each in parts for doc_id, embedding in each.by_id.items()},
+            by_id={doc_id: embedding for part in parts for doc_id, embedding in part.by_id.items()},
             tokens=sum(each.tokens for each in parts),
             warnings=[warning for each in parts for warning in each.warnings],
         )
@@ -206,7 +206,7 @@ class DocumentEmbedder:
         for start in range(0, len(spans), PASSAGES):
             parts = [InputText(text.text[first:last], text.pointer) for first, last in spans[start : start + PASSAGES]]
             read = await self._texts.tokenize(encoder, parts, "document", limited=False)
-            known = [each._replace(tokens=own) for each, own in zip(parts, read, strict=True)]
+            known = [part._replace(tokens=own) for part, own in zip(parts, read, strict=True)]
             found = await self._texts.embed(encoder, known, "document", want, bulk=bulk)
             made += await in_thread(_passages, found, want)
             tokens += found.tokens

@@ -80,7 +80,9 @@ def _check(now: Version, name: str, changes: Sequence[MetadataChange], stored: M
     """Raise UnknownDocument, DocumentChanged."""
     if missing := [each.id for each in changes if each.id not in stored]:
         raise unknown_document(name, *missing)
-    changed = [each.id for each in changes if each.if_version and _is_later(stored[each.id], each.if_version, now)]
+    changed = [
+        change.id for change in changes if change.if_version and _is_later(stored[change.id], change.if_version, now)
+    ]
     if changed:
         raise DocumentChanged(f"{', '.join(map(repr, changed))} changed since if_version: read again, and retry")
 

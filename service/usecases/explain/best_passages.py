@@ -176,7 +176,7 @@ def _look_up(index: IndexReader, query: DocumentQuery, read: CutDocuments, store
 
     Raises TextChanged: it has them in another state.
     """
-    if any(each.version > index.version.number for each in read.documents.values()):
+    if any(document.version > index.version.number for document in read.documents.values()):
         raise TextChanged
     vectors = index.vectors(list(query.documents))
     passages = [PassageKey(doc_id, number) for doc_id, rows in vectors.items() for number in range(len(rows))]
@@ -190,7 +190,7 @@ def _look_up(index: IndexReader, query: DocumentQuery, read: CutDocuments, store
 
 def _state(read: CutDocuments) -> tuple[str, str, dict[str, int]]:
     """A value that changes with any write to the documents or their embeddings."""
-    versions = {each.id: each.version for each in read.documents.values()}
+    versions = {document.id: document.version for document in read.documents.values()}
     return read.collection.version.epoch, read.collection.settings.generation, versions
 
 
@@ -224,4 +224,4 @@ def _values(
 
 
 def _bm25(terms: Sequence[TermScore]) -> float:
-    return sum(each.score for each in terms)
+    return sum(term.score for term in terms)

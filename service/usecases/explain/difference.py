@@ -168,7 +168,7 @@ class ExplainDifference:
         )
 
         def compare() -> ExplainedDifference:
-            explanations = [explainer.explain(found.query, each.tokens).by_word() for each in found.passages]
+            explanations = [explainer.explain(found.query, passage.tokens).by_word() for passage in found.passages]
             return _difference(request, measure, found, explanations)
 
         return await in_thread(compare)

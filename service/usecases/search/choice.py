@@ -94,7 +94,7 @@ def _groups(hits: Sequence[SearchHit], field: str, size: int) -> list[list[Searc
     groups: dict[tuple[ValueType, Scalar] | str, list[SearchHit]] = {}
     for hit in hits:
         groups.setdefault(_group_of(hit, field), []).append(hit)
-    return [each[:size] for each in groups.values()]
+    return [group[:size] for group in groups.values()]
 
 
 def _group_of(hit: SearchHit, field: str) -> tuple[ValueType, Scalar] | str:

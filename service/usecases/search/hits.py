@@ -67,7 +67,7 @@ class RankedHits:
     def unchanged(self) -> dict[str, Document]:
         """The documents of hits that were not rewritten since the index was read, by id."""
         newest = self.index.version.number
-        return {doc_id: each for doc_id, each in self.read.documents.items() if each.version <= newest}
+        return {doc_id: document for doc_id, document in self.read.documents.items() if document.version <= newest}
 
 
 def ids_of(hits: Sequence[Sequence[RankedHit]]) -> list[str]:

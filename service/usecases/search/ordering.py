@@ -41,7 +41,7 @@ def ordered(
         k: number of hits.
         passages: most passages of a hit.
     """
-    ranked = [_ranked(each, scores, mode, passages) for each in candidates]
+    ranked = [_ranked(candidate, scores, mode, passages) for candidate in candidates]
     return sorted(filter(None, ranked), key=lambda hit: (-hit.value, hit.id))[:k]
 
 

@@ -137,7 +137,7 @@ class PassageScorer:
             return await in_thread(self._score, query, list(embedded), list(embedded.values()))
 
     async def _embed_stored(self, passages: Sequence[PassageKey]) -> dict[PassageKey, TokenEmbeddings]:
-        read = await self.documents([each.document for each in passages])
+        read = await self.documents([passage.document for passage in passages])
         return await self.embed(read.texts(passages), required_vectors(self.measure))
 
     async def embed(self, passages: Mapping[PassageKey, str], want: Want) -> dict[PassageKey, TokenEmbeddings]:
@@ -166,12 +166,12 @@ class PassageScorer:
         try:
             return self._score_codes(query, codes, texts), []
         except (ValueError, KeyError):
-            intact = {passage: each for passage, each in codes.items() if self._is_intact(passage, each, texts)}
+            intact = {passage: code for passage, code in codes.items() if self._is_intact(passage, code, texts)}
             return self._score_codes(query, intact, texts), [passage for passage in codes if passage not in intact]
 
     def _tokenized(self, store: DocumentReader, passages: Sequence[PassageKey]) -> dict[PassageKey, TokenizedText]:
         """The tokens of passages, which their token codes do not contain."""
-        read = store.get_cut(self.collection.name, [each.document for each in passages])
+        read = store.get_cut(self.collection.name, [passage.document for passage in passages])
         texts = read.texts(passages)
         return dict(zip(texts, self.encoder.tokenize(list(texts.values()), "document", "END"), strict=True))
 
@@ -189,7 +189,7 @@ class PassageScorer:
     ) -> Scores:
         """Score passages by token codes. Raises ValueError, KeyError: some are damaged."""
         passages, scores = list(codes), Scores()
-        for part in split_by_size([len(each) for each in codes.values()], DECODED_BYTES):
+        for part in split_by_size([len(code) for code in codes.values()], DECODED_BYTES):
             embedded: Sequence[TokenEmbeddings] = dequantize_many([codes[each] for each in passages[part]])
             if texts is not None:
                 own = [texts[each] for each in passages[part]]

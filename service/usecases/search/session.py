@@ -93,7 +93,7 @@ class SearchSession:
         def query(store: DocumentReader) -> RankedHits:
             found = self._search_index(params.candidates if hybrid else params.ranked, params.request.passages)
             hits = [
-                ordered(each, None, params.request.mode, params.ranked, params.request.passages) for each in found.hits
+                ordered(hit, None, params.request.mode, params.ranked, params.request.passages) for hit in found.hits
             ]
             return RankedHits(found, hits, store.get_cut(self.scorer.collection.name, ids_of(hits)))
 
@@ -108,7 +108,7 @@ class SearchSession:
             found = await self.scorer.access.search(lambda _: self._search_index(params.candidates, passages))
         hits: list[list[RankedHit]] = []
         for query, candidates in zip(self.queries.embeddings, found.hits, strict=True):
-            keys = [PassageKey(hit.id, each.number) for hit in candidates for each in hit.passages]
+            keys = [PassageKey(hit.id, passage.number) for hit in candidates for passage in hit.passages]
             scores = await self.scorer.scores(query, keys)
             hits.append(ordered(candidates, scores, params.request.mode, params.ranked, params.request.passages))
         return RankedHits(found, hits, await self.scorer.documents(ids_of(hits)))
@@ -289,4 +289,6 @@ def _size(hits: Sequence[Sequence[SearchHit]]) -> int:
 
 def _without_terms(rank: int, hit: Hit) -> HybridHit:
     """A hit of a search by vectors alone."""
-    return HybridHit(hit.id, rank, None, [HybridPassage(each.number, each.score, None) for each in hit.passages])
+    return HybridHit(
+        hit.id, rank, None, [HybridPassage(passage.number, passage.score, None) for passage in hit.passages]
+    )

@@ -65,7 +65,7 @@ FAULTS = (
     ),
     Fault("a re-embedding, killed half-way and resumed", collections.reembed, 1, writers_may_see=CUT_OFF),
 )
-THIN_FAULTS = (
+STATELESS_FAULTS = (
     Fault("Milvus killed and restarted", stores.kill_milvus, 5, REFUSED, reads_within_s=WITHIN_S),
     Fault("Milvus accepts and never answers", stores.suspend_milvus, 10, REFUSED, reads_within_s=WITHIN_S),
     Fault("answers of Milvus lost", stores.lose_answers, 10, REFUSED, reads_within_s=WITHIN_S),

@@ -14,7 +14,7 @@ from tests.soak.fault_injection.fault import Fault, FaultContext
 from tests.soak.traffic.audit import Audit
 from tests.soak.traffic.checks import Checks, Findings, Oracle
 from tests.soak.traffic.ledger import Ledger
-from tests.soak.traffic.reader import REFUSED_BY_THIN, WEIGHTS
+from tests.soak.traffic.reader import REFUSED_BY_STATELESS, WEIGHTS
 from tests.soak.traffic.request_log import READS, WRITES, RequestLog
 from tests.soak.traffic.target import Target
 from tests.soak.traffic.traffic import Traffic
@@ -102,8 +102,8 @@ class FaultHarness:
         """
         self.deployment.restart_stopped()
         start = time.monotonic()
-        thin = self.deployment.thin
-        weights = {kind: weight for kind, weight in WEIGHTS.items() if not (thin and kind in REFUSED_BY_THIN)}
+        stateless = self.deployment.stateless
+        weights = {kind: weight for kind, weight in WEIGHTS.items() if not (stateless and kind in REFUSED_BY_STATELESS)}
         target = Target(self.deployment.url, COLLECTION, self._ledger)
         audit, log = Audit(self.deployment, target, self._rng.getrandbits(32)), target.log
         with Traffic(target, self._rng.getrandbits(32), weights) as traffic:
@@ -116,7 +116,7 @@ class FaultHarness:
             time.sleep(max(0.0, start + seconds - time.monotonic()))  # of a long run; there is no verdict on it
         duration_s = time.monotonic() - start
         audit.settle()
-        checks = Checks(self._ledger, self._oracle, thin=thin)
+        checks = Checks(self._ledger, self._oracle, stateless=stateless)
         checks.check_log(log, may_miss=fault.may_miss)
         audit.check_replicas(checks)
         return FaultOutcome(fault, duration_s, log, checks.findings)

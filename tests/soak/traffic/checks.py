@@ -70,15 +70,15 @@ class Checks:
     Args:
         ledger: acknowledged writes.
         oracle: scores.
-        thin: whether replicas keep no copy. Their hits are documents as the primary has them, so never older than a
-            write that was acknowledged before the search, and maybe newer than the version of the answer, from which on
-            the index may lack some.
+        stateless: whether replicas keep no copy. Their hits are documents as the primary has them, so never older than
+            a write that was acknowledged before the search, and maybe newer than the version of the answer, from which
+            on the index may lack some.
     """
 
-    def __init__(self, ledger: Ledger, oracle: Oracle, *, thin: bool = False) -> None:
+    def __init__(self, ledger: Ledger, oracle: Oracle, *, stateless: bool = False) -> None:
         self._ledger = ledger
         self._oracle = oracle
-        self._thin = thin
+        self._stateless = stateless
         self.findings = Findings()
 
     def check_log(self, log: RequestLog, *, may_miss: bool = False) -> None:
@@ -118,7 +118,7 @@ class Checks:
             self._check_complete(answer, hit_ids)
 
     def _allowed(self, doc_id: str, answer: SearchAnswer) -> set[str | None]:
-        if self._thin:
+        if self._stateless:
             return texts_of(self._ledger.may_hold_since(doc_id, parse_version(answer.known or answer.version)))
         return texts_of(self._ledger.may_hold(doc_id, parse_version(answer.version)))
 

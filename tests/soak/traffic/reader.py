@@ -27,7 +27,7 @@ WEIGHTS = {
     "list": 2,
     "duplicates": 1,
 }
-REFUSED_BY_THIN = frozenset({"search forms", "list", "duplicates"})  # by replicas that keep no copy
+REFUSED_BY_STATELESS = frozenset({"search forms", "list", "duplicates"})  # by replicas that keep no copy
 TERMS: Mapping[str, Any] = {"mode": "hybrid", "highlight": True, "facets": [{"field": "number"}], "passages": 2}
 FORMS: Sequence[Mapping[str, Any]] = (
     TERMS,

@@ -34,17 +34,17 @@ SETTINGS = {
 
 
 class Deployment:
-    """Runs while the block runs; the file `clock` shifts the clock of the last replica, unless they are thin.
+    """Runs while the block runs; the file `clock` shifts the clock of the last replica, unless they are stateless.
 
     Args:
         folder: folder for models and for the home folders of replicas.
         replicas: number of replicas.
-        thin: whether they keep no copy, and search a Milvus behind a relay.
+        stateless: whether they keep no copy, and search a Milvus behind a relay.
         settings: further settings of the replicas.
     """
 
-    def __init__(self, folder: Path, replicas: int, *, thin: bool = False, **settings: str) -> None:
-        self.thin = thin
+    def __init__(self, folder: Path, replicas: int, *, stateless: bool = False, **settings: str) -> None:
+        self.stateless = stateless
         self.models = {name: write_model(folder / f"{name}.npz", seed) for seed, name in enumerate(("plain", "other"))}
         (folder / "redis").mkdir()
         self.redis = RedisServer(folder / "redis")
@@ -59,10 +59,10 @@ class Deployment:
             "models": ",".join(f"{name}={file}" for name, file in self.models.items()),
         }
         self.settings |= settings
-        if thin:
+        if stateless:
             self.settings["index_url"] = f"milvus://127.0.0.1:{self.relay.port}"
         self.replicas = [
-            self._replica(folder / f"replica-{i}", shifts=i == replicas - 1 and not thin) for i in range(replicas)
+            self._replica(folder / f"replica-{i}", shifts=i == replicas - 1 and not stateless) for i in range(replicas)
         ]
         self.nginx = NginxServer([replica.url.removeprefix("http://") for replica in self.replicas])
         self.url = self.nginx.url
@@ -87,7 +87,7 @@ class Deployment:
             self.postgres.start()
             self.postgres.use_small_disk(DISK_BYTES)
             self.postgres.create_database()
-            if self.thin:
+            if self.stateless:
                 self.milvus.start()
                 self.relay.start()
             with ThreadPoolExecutor() as pool:  # concurrently: each of them may be the one that creates the tables

@@ -190,7 +190,9 @@ def change_metadata(changes: Iterable[Mapping[str, Any]], collection: str = "def
         >>> client.document("1", "tickets").metadata
         {'state': 'closed'}
     """
-    request = wire.request("PATCH", wire.documents_path(collection), {"documents": [dict(each) for each in changes]})
+    request = wire.request(
+        "PATCH", wire.documents_path(collection), {"documents": [dict(change) for change in changes]}
+    )
     return Call(request, Changed.model_validate_json, repeatable=False)
 
 
@@ -210,8 +212,8 @@ def count(
         min_version: count in this version of the collection or a later one.
 
     Example:
-        >>> answer = client.count(filter={"category": {"prefix": "s"}}, facets={"category": 2})
-        >>> answer.count == answer.values("category")["shipping"]
+        >>> response = client.count(filter={"category": {"prefix": "s"}}, facets={"category": 2})
+        >>> response.count == response.values("category")["shipping"]
         True
     """
     body = wire.fields(filter=filter, facets=wire.facets(facets), min_version=min_version)

@@ -53,8 +53,8 @@ def similarity(
         truncate: the end at which a text that is too long is truncated; NONE rejects it.
 
     Example:
-        >>> answer = client.similarity([("A cat sleeps.", "The kitten naps.")], measure="rcmd_words")
-        >>> round(answer.scores[0], 3)
+        >>> response = client.similarity([("A cat sleeps.", "The kitten naps.")], measure="rcmd_words")
+        >>> round(response.scores[0], 3)
         0.696
     """
     body = wire.fields(measure=measure, model=model, explain=explain or None, truncate=truncate)
@@ -73,8 +73,8 @@ def similarity_matrix(
     """Score each left with each right text; the arguments are those of `similarity`.
 
     Example:
-        >>> answer = client.similarity_matrix(["A cat sleeps."], ["The kitten naps.", "A dog barks."])
-        >>> [[round(score, 2) for score in row] for row in answer.scores]
+        >>> response = client.similarity_matrix(["A cat sleeps."], ["The kitten naps.", "A dog barks."])
+        >>> [[round(score, 2) for score in row] for row in response.scores]
         [[0.72, 0.27]]
     """
     body = wire.fields(left=list(left), right=list(right), measure=measure, model=model, truncate=truncate)
@@ -115,7 +115,7 @@ def search(  # noqa: PLR0913 - one parameter a field of the request
         candidates: nearest documents by vector that a measure other than cosine rescores; 100, or k, by default.
         min_score: least score of a hit.
         min_probability: least probability of a hit; the measure needs a calibration.
-        min_version: answer from this version of the collection or a later one.
+        min_version: search this version of the collection or a later one.
         truncate: the end at which a query that is too long is truncated; NONE rejects it.
         passages: most passages of a hit; 1 by default.
         mode: whether documents are found by vector (the default), by terms, by both, or by what suits the query.
@@ -127,8 +127,8 @@ def search(  # noqa: PLR0913 - one parameter a field of the request
         diversity: from 0 for the best hits to 1 for those least alike.
 
     Example:
-        >>> answer = client.search("my parcel never came", k=1, filter={"category": "shipping"})
-        >>> [(hit.id, round(hit.score, 2)) for hit in answer.hits]
+        >>> response = client.search("my parcel never came", k=1, filter={"category": "shipping"})
+        >>> [(hit.id, round(hit.score, 2)) for hit in response.hits]
         [('shipping-001', 0.55)]
         >>> client.search(like="shipping-001", k=2, facets={"category": 3}).results[0].facets.count
         200

@@ -211,7 +211,7 @@ class RequestBody(BaseModel):
 def require_one_of(*names: str, otherwise: str) -> Any:
     """Validator of a body that needs one of these fields, with the message `otherwise`.
 
-    It comes before all others, so that a body in another form is answered with the right one, not with its unknown
+    It comes before all others, so that a body in another form gets the right error, not with its unknown
     fields.
     """
 

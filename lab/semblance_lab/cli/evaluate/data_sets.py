@@ -15,7 +15,7 @@ from semblance_lab.evaluation.tasks import Task, Triplets
 
 
 def _triplets(table: UserTable) -> Task:
-    rows = [[row.text(table.name(each)) for each in table.columns] for row in table.rows()]
+    rows = [[row.text(table.name(column)) for column in table.columns] for row in table.rows()]
     if not rows:
         raise BadDataSet(f"{table.path} contains no triplets")
     return Triplets(*zip(*rows, strict=True))

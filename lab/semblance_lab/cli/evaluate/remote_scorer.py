@@ -112,7 +112,7 @@ class RemoteScorer:
 
 
 def _require_stored(batch: StoredBatch) -> None:
-    """Refuse a corpus with a document that was refused, unless it is empty.
+    """Reject a corpus with a rejected document, unless it is empty.
 
     Local evaluations skip empty documents too; any other missing one would lower the figures unnoticed.
     """
@@ -121,8 +121,9 @@ def _require_stored(batch: StoredBatch) -> None:
 
 
 def _link_list(why: Explanation) -> LinkList:
-    links = tuple(Link(each.a, each.b, each.similarity, each.contribution) for each in why.links)
+    links = tuple(Link(link.a, link.b, link.similarity, link.contribution) for link in why.links)
     left, right = (
-        tuple(Unit(each.text, each.start, each.end, i) for i, each in enumerate(side.tokens)) for side in (why.a, why.b)
+        tuple(Unit(token.text, token.start, token.end, i) for i, token in enumerate(side.tokens))
+        for side in (why.a, why.b)
     )
     return LinkList(why.score, left, right, links, why.special, why.omitted)

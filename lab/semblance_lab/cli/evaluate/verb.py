@@ -149,7 +149,7 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
     )
     try:
         if conditions:
-            sys.exit(0 if all(each.holds for each in print_conditions(options)) else 1)
+            sys.exit(0 if all(condition.holds for condition in print_conditions(options)) else 1)
         if reproduce is not None:
             print_claims(reproduce, options)
         elif calibrate:
@@ -167,7 +167,7 @@ def print_evaluation(options: EvaluationOptions) -> None:
 
     Raises:
         SemblanceError: a set, a measure, a model or a file is invalid.
-        ServiceError: the running service refused a request.
+        ServiceError: the running service rejected a request.
     """
     start = time.monotonic()
     tasks = options.tasks()
@@ -208,7 +208,7 @@ def print_claims(paper: str, options: EvaluationOptions) -> None:
         header = ("where", "claim", "protocol here", "ours", "tolerance", "verdict")
         print_table(TextTable(f"{name}: {counts}", header, rows))
     if options.json:
-        save_json({name: [asdict(claim) for claim in each] for name, each in results.items()}, options.json)
+        save_json({name: [asdict(claim) for claim in result] for name, result in results.items()}, options.json)
 
 
 class CachedInputs:
@@ -253,7 +253,7 @@ def print_typical_scores(options: EvaluationOptions) -> None:
         model = scorer.about()["model"]
     print_table(typical_table(model, scores))
     if options.json:
-        save_json({"model": model, "scores": [asdict(each) for each in scores]}, options.json)
+        save_json({"model": model, "scores": [asdict(score) for score in scores]}, options.json)
 
 
 def print_conditions(options: EvaluationOptions) -> list[Condition]:

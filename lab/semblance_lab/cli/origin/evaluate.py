@@ -135,7 +135,7 @@ def print_evaluation(source: OriginOptions, options: OriginEvaluationOptions) ->
     console.print(f"at most {options.pairs:,} pairs of each set, sampled with seed {options.seed}", markup=False)
     counts.report(console)
     if options.json:
-        spread = {name: asdict(each) for name, each in variances.items()}
+        spread = {name: asdict(variance) for name, variance in variances.items()}
         details = {"origin": origin.about(), "sentences": asdict(counts), "spread": spread}
         save_json({**asdict(evaluation), **details}, options.json)
     if options.report:
@@ -177,10 +177,10 @@ def variance_table(variances: Mapping[str, VarianceDecomposition]) -> TextTable:
     rows = tuple(
         (
             name,
-            *(f"{100 * share:.1f}" for share in (each.level, each.sentence, each.context, each.both)),
-            *(f"{mean:.4f} ± {deviation:.4f}" for mean, deviation in (each.cosine, each.centred)),
+            *(f"{100 * share:.1f}" for share in (variance.level, variance.sentence, variance.context, variance.both)),
+            *(f"{mean:.4f} ± {deviation:.4f}" for mean, deviation in (variance.cosine, variance.centred)),
         )
-        for name, each in variances.items()
+        for name, variance in variances.items()
     )
     header = ("scores by", "level", "sentence", "context", "both", "cosine", "centred")
     return TextTable("Variance components of the scores of sentences in the same contexts, in %", header, rows)

@@ -48,7 +48,7 @@ def explain(  # noqa: PLR0913 - one parameter an option
         origin = OriginOptions(folder, config, size, device).open()
         explanation = origin.explain(a, b, form)
         counts = SentenceCounts()
-        counts.count([each.summary for each in origin.context_sets(sorted({a, b}))])
+        counts.count([context_set.summary for context_set in origin.context_sets(sorted({a, b}))])
         counts.report(Console(stderr=True))
         for table in explanation_tables(explanation, origin.reasons(explanation, top)):
             print_table(table)
@@ -71,12 +71,12 @@ def explanation_tables(explanation: ContextExplanation, reasons: Sequence[Reason
     )
     rows = tuple(
         (
-            f"{each.contribution:+.6f}",
-            *(f"{score:.2f}" for score in each.scores),
-            *(f"{each.parts[name]:+.6f}" for name in TERMS),
-            f"{each.left} {GAP} {each.right}",
+            f"{reason.contribution:+.6f}",
+            *(f"{score:.2f}" for score in reason.scores),
+            *(f"{reason.parts[name]:+.6f}" for name in TERMS),
+            f"{reason.left} {GAP} {reason.right}",
         )
-        for each in reasons
+        for reason in reasons
     )
     yield TextTable(
         "The contexts that contribute most, with the scores of both sentences in them",

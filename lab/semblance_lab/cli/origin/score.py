@@ -82,7 +82,7 @@ def print_scores(
             batch = pairs[start : start + origin.pairs_per_batch]
             scores = origin.similarities([a for a, _ in batch], [b for _, b in batch], form)
             new = {text for pair in batch for text in pair} - counted
-            counts.count([each.summary for each in origin.context_sets(sorted(new))])
+            counts.count([context_set.summary for context_set in origin.context_sets(sorted(new))])
             counted |= new
             for score, (a, b) in zip(scores, batch, strict=True):
                 typer.echo(f"{score:.6f}" if alone else f"{score:.6f}\t{a}\t{b}")

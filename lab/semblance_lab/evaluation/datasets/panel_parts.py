@@ -64,9 +64,9 @@ def part(task: Task, rows: Collection[int]) -> Task:
     """
     kept = sorted(rows)
     columns: dict[str, Any] = {}
-    for each in fields(task):
-        column = getattr(task, each.name)
-        columns[each.name] = None if column is None else [column[row] for row in kept]
+    for field in fields(task):
+        column = getattr(task, field.name)
+        columns[field.name] = None if column is None else [column[row] for row in kept]
     chosen = replace(task, **columns)
     if isinstance(chosen, GradedPairs) and chosen.groups is None:
         return replace(chosen, groups=[str(group) for group in connected_groups(pairs_of(chosen))])

@@ -47,9 +47,13 @@ def chunk_alignment_metrics(task: ChunkAlignment, scorer: Scorer, measures: Sequ
     system: defaultdict[str, list[list[ChunkLink]]] = defaultdict(list)
     positive: defaultdict[str, bool] = defaultdict(bool)
     for pair, explanations in zip(task.pairs, scorer.links(measures, left, right, "token"), strict=True):
-        for name, each in explanations.items():
-            positive[name] |= any(link.contribution > 0 for link in each.links)
-            system[name].append(chunk_links(contribution_matrix(each), spans_of(each.left), spans_of(each.right), pair))
+        for name, explanation in explanations.items():
+            positive[name] |= any(link.contribution > 0 for link in explanation.links)
+            system[name].append(
+                chunk_links(
+                    contribution_matrix(explanation), spans_of(explanation.left), spans_of(explanation.right), pair
+                )
+            )
     sums = {name: alignment_sums(gold, links, task.pairs) for name, links in system.items() if positive[name]}
     return {name: _task_metrics(each["alignment"], len(task.pairs)) for name, each in sums.items()}
 

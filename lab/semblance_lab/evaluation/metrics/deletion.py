@@ -65,7 +65,7 @@ class _Example:
 def _task_metrics(pairs: Sequence[_Example], scorer: Scorer, measure: str) -> TaskMetrics:
     draw = random.Random(SEED)  # noqa: S311 - a test of explanations, nothing secret
     a, b = [each.a for each in pairs], [each.b for each in pairs]
-    without_i = [_without(each.a, each.links.left[each.best.left]) for each in pairs]
+    without_i = [_without(pair.a, pair.links.left[pair.best.left]) for pair in pairs]
     without_j = [_without(each.b, each.links.right[each.best.right]) for each in pairs]
     without_p = [_without(each.a, draw.choice(each.links.left)) for each in pairs]
     without_q = [_without(each.b, draw.choice(each.links.right)) for each in pairs]

@@ -41,7 +41,7 @@ def graded_pair_metrics(task: GradedPairs, scorer: Scorer, measures: Sequence[st
     The last two only where a set has several subtasks. Where pairs are in groups, whole groups are resampled.
     """
     scores = scorer.scores(measures, task.left, task.right)
-    return {name: correlations(task, each) for name, each in scores.items()}
+    return {name: correlations(task, score) for name, score in scores.items()}
 
 
 def correlations(task: GradedPairs, scores: Doubles) -> TaskMetrics:
@@ -90,8 +90,8 @@ def triplet_metrics(task: Triplets, scorer: Scorer, measures: Sequence[str]) -> 
     n = len(task.anchors)
     scores = scorer.scores(measures, [*task.anchors, *task.anchors], [*task.positives, *task.negatives])
     return {
-        name: TaskMetrics("triplets", n, (mean_value("accuracy", (each[:n] > each[n:]).astype(float).tolist()),))
-        for name, each in scores.items()
+        name: TaskMetrics("triplets", n, (mean_value("accuracy", (score[:n] > score[n:]).astype(float).tolist()),))
+        for name, score in scores.items()
     }
 
 
@@ -120,19 +120,19 @@ def ranking_metrics(task: Rankings, scorer: Scorer, measures: Sequence[str]) -> 
     left = [query for query, length in zip(task.queries, lengths, strict=True) for _ in range(length)]
     right = [text for candidates in task.candidates for text in candidates]
     scores = scorer.scores(measures, left, right)
-    return {name: _of_candidates(task, np.split(each, np.cumsum(lengths)[:-1])) for name, each in scores.items()}
+    return {name: _of_candidates(task, np.split(score, np.cumsum(lengths)[:-1])) for name, score in scores.items()}
 
 
 def retrieval_metrics(task: Retrieval, scorer: Scorer, measures: Sequence[str]) -> Mapping[str, TaskMetrics]:
     """nDCG@10 with linear gain, recall@10 and @100, and reciprocal rank."""
     rankings = scorer.search(measures, task, DEPTH)
-    return {name: _of_documents(task, each) for name, each in rankings.items()}
+    return {name: _of_documents(task, ranking) for name, ranking in rankings.items()}
 
 
 def _of_candidates(task: Rankings, scores: Sequence[Doubles]) -> TaskMetrics:
     relevance = [np.asarray(each, np.float64) for each in task.relevance]
     graded = [dict(enumerate(each)) for each in task.relevance]
-    orders = [np.lexsort((grades, -each)).tolist() for each, grades in zip(scores, relevance, strict=True)]
+    orders = [np.lexsort((grades, -score)).tolist() for score, grades in zip(scores, relevance, strict=True)]
     metrics = (
         mean_value("ndcg", [ndcg_of_scores(*pair) for pair in zip(scores, relevance, strict=True)]),
         mean_value("map", [average_precision(*pair) for pair in zip(orders, graded, strict=True)]),

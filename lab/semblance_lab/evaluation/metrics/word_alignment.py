@@ -99,10 +99,10 @@ def _system_links(
     links: defaultdict[str, list[WordLinks]] = defaultdict(list)
     positive: set[str] = set()
     for words_left, words_right, explanations in zip(left, right, explained, strict=True):
-        for name, each in explanations.items():
-            if any(link.contribution > 0 for link in each.links):
+        for name, explanation in explanations.items():
+            if any(link.contribution > 0 for link in explanation.links):
                 positive.add(name)
-            links[name].append(word_links(each, words_left, words_right))
+            links[name].append(word_links(explanation, words_left, words_right))
     return {name: each for name, each in links.items() if name in positive}
 
 
@@ -131,12 +131,12 @@ def _task_metrics(
         "macro_recall": (macro_recall, with_nulls),
     }
     n = len(pairs)
-    return TaskMetrics("word alignment", n, tuple(Metric.of(name, n, *each) for name, each in figures.items()))
+    return TaskMetrics("word alignment", n, tuple(Metric.of(name, n, *figure) for name, figure in figures.items()))
 
 
 def _nulls(pairs: Sequence[WordAlignedPair], links: Sequence[WordLinks]) -> list[WordLinks]:
-    return [null_links(each, len(pair.left), len(pair.right)) for pair, each in zip(pairs, links, strict=True)]
+    return [null_links(link, len(pair.left), len(pair.right)) for pair, link in zip(pairs, links, strict=True)]
 
 
 def _with_nulls(pairs: Sequence[WordAlignedPair], links: Sequence[WordLinks]) -> list[WordLinks]:
-    return [each | nulls for each, nulls in zip(links, _nulls(pairs, links), strict=True)]
+    return [link | nulls for link, nulls in zip(links, _nulls(pairs, links), strict=True)]

@@ -23,7 +23,9 @@ ROW_INCHES = 0.22  # height of one interval in a plot
 def write_report(evaluation: Evaluation, folder: Path) -> Path:
     """Write `report.md` and its plots to a folder, and return the path of `report.md`."""
     folder.mkdir(parents=True, exist_ok=True)
-    shown = [each for each in evaluation.outcomes if each.comparable]  # the scales of the others differ by measure
+    shown = [
+        outcome for outcome in evaluation.outcomes if outcome.comparable
+    ]  # the scales of the others differ by measure
     about = "\n".join(f"* {key}: `{value}`" for key, value in {**evaluation.about, **evaluation.settings}.items())
     parts = [f"# Evaluation of {evaluation.about['model']}", about]
     for name, alt, canvas in (
@@ -66,13 +68,13 @@ def _escaped(text: str) -> str:
 
 def _figures(outcomes: Sequence[MeasureOutcome]) -> Canvas:
     """Plot the main figure of every measure on every set."""
-    points = [(each, (f := each.figures[0]).value, f.low, f.high) for each in outcomes]
+    points = [(outcome, (f := outcome.figures[0]).value, f.low, f.high) for outcome in outcomes]
     return _dots(points, _styles(outcomes), "figure times 100, with its interval")
 
 
 def _differences(outcomes: Sequence[MeasureOutcome]) -> Canvas | None:
     """Plot the difference of every measure to the baseline on every set."""
-    points = [(each, d.value, d.low, d.high) for each in outcomes if (d := each.against) is not None]
+    points = [(outcome, d.value, d.low, d.high) for outcome in outcomes if (d := outcome.against) is not None]
     if not points:
         return None
     [baseline] = {each.against.baseline for each, *_ in points if each.against is not None}
@@ -83,7 +85,7 @@ def _differences(outcomes: Sequence[MeasureOutcome]) -> Canvas | None:
 
 def _styles(outcomes: Sequence[MeasureOutcome]) -> dict[str, tuple[str, str]]:
     """Color and marker of each measure, the same in every plot of a report."""
-    measures = dict.fromkeys(each.measure for each in outcomes)
+    measures = dict.fromkeys(outcome.measure for outcome in outcomes)
     return {
         name: (COLORS[i % len(COLORS)], MARKERS[i // len(COLORS) % len(MARKERS)]) for i, name in enumerate(measures)
     }

@@ -21,13 +21,13 @@ def tables(evaluation: Evaluation) -> Iterator[TextTable]:
     The sets of the panel have one table, with their main figures only.
     """
     of_panel = {*evaluation.panel, PANEL_MEAN}
-    yield from _set_tables(evaluation, [each for each in evaluation.outcomes if each.set not in of_panel])
+    yield from _set_tables(evaluation, [outcome for outcome in evaluation.outcomes if outcome.set not in of_panel])
     if evaluation.panel:
         yield _panel_table(evaluation, [each for each in evaluation.outcomes if each.set in of_panel])
 
 
 def _set_tables(evaluation: Evaluation, outcomes: Sequence[MeasureOutcome]) -> Iterator[TextTable]:
-    measures = list(dict.fromkeys(each.measure for each in outcomes))
+    measures = list(dict.fromkeys(outcome.measure for outcome in outcomes))
     if rows := list(_part_rows(outcomes, measures)):
         yield TextTable("Parts of the sets, times 100", ("set", "part", "n", "figure", *measures), tuple(rows))
     if rows := list(_further_rows(outcomes, measures)):
@@ -41,7 +41,7 @@ def _set_tables(evaluation: Evaluation, outcomes: Sequence[MeasureOutcome]) -> I
 
 def _panel_table(evaluation: Evaluation, outcomes: Sequence[MeasureOutcome]) -> TextTable:
     """The main figures of the panel with their differences, and the mean last."""
-    measures = list(dict.fromkeys(each.measure for each in outcomes))
+    measures = list(dict.fromkeys(outcome.measure for outcome in outcomes))
     compared = [measure for measure in measures if any(each.against for each in outcomes if each.measure == measure)]
     columns = [f"{measure} - {evaluation.settings['baseline']}" for measure in compared]
     rows = tuple(
@@ -54,8 +54,8 @@ def _panel_table(evaluation: Evaluation, outcomes: Sequence[MeasureOutcome]) -> 
 def typical_table(model: str, scores: Iterable[TypicalScores]) -> TextTable:
     """A row for each measure, with the range of the scores of each kind of pair."""
     rows = tuple(
-        (each.measure, *(f"{low:.2f} to {high:.2f}" for low, high in (each.random, each.related, each.paraphrases)))
-        for each in scores
+        (score.measure, *(f"{low:.2f} to {high:.2f}" for low, high in (score.random, score.related, score.paraphrases)))
+        for score in scores
     )
     return TextTable(f"{model}: the middle 80 % of scores", ("measure", "random", "related", "paraphrases"), rows)
 
@@ -125,13 +125,13 @@ def curve(thresholds: ThresholdCurve) -> dict[str, list[float]]:
 
 def _title(evaluation: Evaluation) -> str:
     level, baseline = float(evaluation.settings["level"]), evaluation.settings.get("baseline")
-    compared = f"; {MARK} differs from {baseline}" if any(each.against for each in evaluation.outcomes) else ""
+    compared = f"; {MARK} differs from {baseline}" if any(outcome.against for outcome in evaluation.outcomes) else ""
     return f"{evaluation.about['model']}, times 100, with {level:.0%} BCa intervals{compared}"
 
 
 def _by_set(outcomes: Sequence[MeasureOutcome]) -> Iterator[tuple[MeasureOutcome, dict[str, MeasureOutcome]]]:
     """The first outcome of each set, and all outcomes of the set by measure."""
-    for name in dict.fromkeys(each.set for each in outcomes):
+    for name in dict.fromkeys(outcome.set for outcome in outcomes):
         own = {each.measure: each for each in outcomes if each.set == name}
         yield next(iter(own.values())), own
 

@@ -197,7 +197,7 @@ class _Results:
     def by_year(self, system: str, baseline: str) -> str:
         """The gain of each year, with a star if its interval excludes 0."""
         gains = [self.gain(system, baseline, [year]) for year in YEARS]
-        return " ".join(f"{100 * each.estimate:+.1f}{'*' if each.significant else ''}" for each in gains)
+        return " ".join(f"{100 * gain.estimate:+.1f}{'*' if gain.significant else ''}" for gain in gains)
 
 
 def _results(context: ReproductionContext, vectors: str) -> _Results:
@@ -231,7 +231,7 @@ def _scores(context: ReproductionContext, vectors: str, task: GradedPairs) -> di
 
 
 def _by_subtask(task: GradedPairs, scores: Doubles, resampling: Resampling) -> list[Interval]:
-    mean = next(each for each in correlations(task, scores).metrics if each.name == "pearson_mean")
+    mean = next(metric for metric in correlations(task, scores).metrics if metric.name == "pearson_mean")
     return [bca(sample.statistic, sample.n, resampling) for sample in mean.samples]
 
 

@@ -69,7 +69,7 @@ def _distances(context: ReproductionContext) -> Iterator[Claim]:
             "must rank as the cosine does",
         )
         own, cosine = (
-            bca_mean([interval_of(each[name].metrics[0], context.resampling) for each in metrics])
+            bca_mean([interval_of(metric[name].metrics[0], context.resampling) for metric in metrics])
             for name in (measure, "cosine")
         )
         yield statement.is_near(difference(own, cosine), expected=0.0, tolerance=0.01)

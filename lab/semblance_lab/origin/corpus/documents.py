@@ -107,7 +107,7 @@ def words(sentence: str) -> list[str]:
 
 
 def _collapse_spaces(sentences: Sequence[str]) -> Paragraph:
-    return tuple(collapsed for each in sentences if (collapsed := " ".join(each.split())))
+    return tuple(collapsed for sentence in sentences if (collapsed := " ".join(sentence.split())))
 
 
 def _read_plain(file: TextFile, advance: Advance) -> Iterator[CorpusDocument]:
@@ -144,7 +144,7 @@ def _parse_paragraph(row: Mapping[str, Any], where: str) -> tuple[str, float | N
     doc, par, text, sentences = (row.get(name) for name in ("doc", "par", "text", "sentences"))
     if not isinstance(doc, str | int) or not isinstance(par, int | float | None):
         raise BadCorpus(f'{where}: not of the form {{"doc": "name", "par": 0, "text": ...}}')
-    if isinstance(sentences, list) and all(isinstance(each, str) for each in sentences):
+    if isinstance(sentences, list) and all(isinstance(sentence, str) for sentence in sentences):
         return str(doc), par, _collapse_spaces(sentences)
     if isinstance(text, str) and sentences is None:
         return str(doc), par, split_sentences(text)

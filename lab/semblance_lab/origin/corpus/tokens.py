@@ -105,7 +105,7 @@ class Vocabulary:
     def encode(self, texts: Sequence[str], max_tokens: int) -> list[NDArray[np.int32]]:
         """Ids of each text without special tokens, truncated to `max_tokens`; never empty."""
         encodings = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
-        return [np.array(each.ids[:max_tokens] or [self.unknown], np.int32) for each in encodings]
+        return [np.array(encoding.ids[:max_tokens] or [self.unknown], np.int32) for encoding in encodings]
 
 
 def _special_id(tokenizer: PreTrainedTokenizerBase, kind: str, alternative: str) -> int:

@@ -165,7 +165,7 @@ def _shard_ids(shards: Sequence[Shard]) -> tuple[Mapping[str, Any], Mapping[Shar
 
 
 def _missing_shards(shard_ids: Collection[ShardId]) -> list[str]:
-    existing = {each.number for each in shard_ids}
+    existing = {shard.number for shard in shard_ids}
     of = max(each.of for each in shard_ids)
     return [f"shard {number}/{of}" for number in range(1, of + 1) if number not in existing]
 

@@ -173,7 +173,7 @@ class CoherenceRanking:
         self._network = network
         self._device = next(network.parameters()).device
         # copied to a GPU; on the CPU they stay memory-mapped
-        self._vectors, self._keys, self._offsets = (torch.from_numpy(each).to(self._device) for each in arrays)
+        self._vectors, self._keys, self._offsets = (torch.from_numpy(array).to(self._device) for array in arrays)
 
     @classmethod
     def open(cls, folder: Path, corpus: Corpus, device: str = "cpu") -> CoherenceRanking:
@@ -186,7 +186,7 @@ class CoherenceRanking:
         # copy-on-write, since torch warns of read-only arrays
         arrays = [open_mapped(folder / name, "semblance origin train", "c") for name in FILES]
         shapes = ((len(corpus), network.dim), (len(corpus.contexts()), 2 * network.rank), (len(corpus.contexts()),))
-        if tuple(each.shape for each in arrays) != shapes:
+        if tuple(array.shape for array in arrays) != shapes:
             raise BadOrigin(f"the vectors in {folder} were computed from another corpus")
         return cls(network, arrays)
 

@@ -232,7 +232,7 @@ def special_ids(network: EncoderDecoderModel) -> SpecialIds:
 
 def parameter_count(network: nn.Module) -> int:
     """Number of trained parameters; shared ones count once."""
-    return sum(each.numel() for each in network.parameters())
+    return sum(parameter.numel() for parameter in network.parameters())
 
 
 def save_network(network: EncoderDecoderModel, folder: Path) -> None:

@@ -117,7 +117,7 @@ def train_coherence(
         far = np.abs(contexts - contexts[:, None]) > 1
         same = corpus.document[contexts] == corpus.document[contexts][:, None]
         kinds = [torch.from_numpy(kind).to(device) for kind in (far & same, ~same)]
-        return _loss(_logits(network, *(vectors[each] for each in places)), kinds)
+        return _loss(_logits(network, *(vectors[place] for place in places)), kinds)
 
     fit(network, loss, plan, report)
 
@@ -162,9 +162,9 @@ def held_out_accuracies(
         shares[kind] = _correct_shares(network, vectors, tested, _draw_negatives(tested, centers, group, rng))
     shares["both"] = (shares["same document"] + shares["anywhere"]) / 2  # nan where either is
     accuracies: dict[NegativeKind, Accuracy] = {}
-    for kind, each in shares.items():
-        if (drawn := ~np.isnan(each)).any():
-            accuracies[kind] = _accuracy(each[drawn], corpus.document[tested[drawn]])
+    for kind, share in shares.items():
+        if (drawn := ~np.isnan(share)).any():
+            accuracies[kind] = _accuracy(share[drawn], corpus.document[tested[drawn]])
     return accuracies
 
 
@@ -214,7 +214,7 @@ def _accuracy(shares: NDArray[np.float64], document: NDArray[np.int32]) -> Accur
 
 def better_than_chance(accuracies: Mapping[str, Mapping[str, float]]) -> bool:
     """Whether the interval of any accuracy, as in `origin.json`, lies above 1/2."""
-    return any(each["low"] > CHANCE for each in accuracies.values())
+    return any(accuracy["low"] > CHANCE for accuracy in accuracies.values())
 
 
 POOL = 64  # batches whose sentences are drawn at random, then sorted by length

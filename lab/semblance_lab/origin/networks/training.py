@@ -203,7 +203,7 @@ def _train_coherence(training: Training, report: Report) -> None:
             "training_tokens": training.tokens.tokens,
             "steps": plan.steps,
             "parameters": parameter_count(network),
-            "held_out_accuracy": {kind: asdict(each) for kind, each in accuracies.items()},
+            "held_out_accuracy": {kind: asdict(accuracy) for kind, accuracy in accuracies.items()},
         }
         write_step_about(folder, provenance, results)
     plan.checkpoint.unlink(missing_ok=True)

@@ -180,7 +180,7 @@ class CandidateSearch:
         own, contained = normal_form(text), np.zeros(len(contexts), np.bool_)
         for step in (-1, 0, 1):
             sentences = self._components.corpus.texts(contexts + step)
-            contained |= np.array([normal_form(each) == own for each in sentences], np.bool_)
+            contained |= np.array([normal_form(sentence) == own for sentence in sentences], np.bool_)
         return contexts[~contained]
 
 

@@ -194,7 +194,7 @@ class Origin:
         """Sets of the largest size, of distinct texts."""
         candidates = list(self._search.draw_random(texts)) if ablation.random else self._rank(texts)
         terms = self.terms(texts, [each.contexts for each in candidates])
-        return [self._select(each, own, ablation) for each, own in zip(candidates, terms, strict=True)]
+        return [self._select(candidate, own, ablation) for candidate, own in zip(candidates, terms, strict=True)]
 
     def _select(self, candidates: Candidates, terms: Doubles, ablation: Ablation) -> ContextSet:
         contexts, settings = candidates.contexts, self.contexts

@@ -58,8 +58,8 @@ class OriginScorer:
         size = self._origin.contexts.size
         allowed = [name for name, each in ABLATIONS.items() if each.size is None or each.size <= size]
         variants = {name: find_variant(name) for name in names}
-        for name, each in variants.items():
-            if each.ablation.size is not None and each.ablation.size > size:
+        for name, variant in variants.items():
+            if variant.ablation.size is not None and variant.ablation.size > size:
                 raise UnknownName(f"variants of an Origin with {size} contexts a sentence", name, [*FORMS, *allowed])
         return variants
 
@@ -76,12 +76,12 @@ class OriginScorer:
         batches = [slice(start, start + step) for start in range(0, len(left), step)]
         for batch in self.track(batches, f"{step} pairs at a time"):
             pairs = list(zip(left[batch], right[batch], strict=True))
-            for name, each in variants.items():
-                blocks[name].append(np.array(self._stored(name, pairs, partial(self._similarities, pairs, each))))
+            for name, variant in variants.items():
+                blocks[name].append(np.array(self._stored(name, pairs, partial(self._similarities, pairs, variant))))
             texts = list(dict.fromkeys(text for pair in pairs for text in pair))
             rows = self._stored("context sets", texts, partial(self._summaries, texts))
             self.summaries |= {text: SetSummary(*row) for text, row in zip(texts, rows, strict=True)}
-        return {name: np.concatenate(each) for name, each in blocks.items()}
+        return {name: np.concatenate(block) for name, block in blocks.items()}
 
     def _similarities(self, pairs: Sequence[tuple[str, str]], variant: Variant) -> list[Any]:
         left, right = ([pair[side] for pair in pairs] for side in (0, 1))
@@ -89,7 +89,7 @@ class OriginScorer:
         return scores
 
     def _summaries(self, texts: Sequence[str]) -> list[Any]:
-        return [list(astuple(each.summary)) for each in self._origin.context_sets(texts)]
+        return [list(astuple(context_set.summary)) for context_set in self._origin.context_sets(texts)]
 
     def _stored(self, name: str, batch: Sequence[Any], compute: Callable[[], list[Any]]) -> list[Any]:
         """A result of a batch, read from the folder if an earlier call computed it."""

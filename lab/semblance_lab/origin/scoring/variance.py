@@ -67,7 +67,7 @@ def variance_by_term(origin: Origin, texts: Sequence[str]) -> dict[str, Variance
         BadTexts, BadCorpus: as `Origin.context_sets`.
     """
     sample = list(dict.fromkeys(texts))[:SENTENCES]
-    contexts = np.concatenate([each.contexts[:CONTEXTS_EACH] for each in origin.context_sets(sample)])
+    contexts = np.concatenate([context_set.contexts[:CONTEXTS_EACH] for context_set in origin.context_sets(sample)])
     terms = np.stack(origin.terms(sample, [contexts] * len(sample)))
     weights = origin.contexts.weights
     used = [i for i, weight in enumerate(weights) if weight > 0]

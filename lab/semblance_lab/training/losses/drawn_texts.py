@@ -174,8 +174,8 @@ class AlignedWords:
         batch, offsets = tokenize(self.model, [" ".join(words) for words in sentences], self.max_tokens)
         tokens = encode(self.model, batch).tokens.float()
         parts = torch.zeros(len(sentences), max(map(len, sentences)), tokens.shape[1])
-        for each, words, spans in zip(parts, sentences, offsets.tolist(), strict=True):
-            each[: len(words)] = torch.from_numpy(word_overlaps(spans, words))
+        for part, words, spans in zip(parts, sentences, offsets.tolist(), strict=True):
+            part[: len(words)] = torch.from_numpy(word_overlaps(spans, words))
         parts = parts.to(tokens.device)
         return normalize(parts @ tokens, dim=2), parts.any(dim=2)
 
@@ -183,9 +183,9 @@ class AlignedWords:
 def _links(pairs: Sequence[WordAlignedPair], kind: str, left: Tensor, right: Tensor) -> Tensor:
     """(b, n, m) bool, the links of this kind."""
     links = torch.zeros(len(pairs), left.shape[1], right.shape[1], dtype=torch.bool)
-    for each, pair in zip(links, pairs, strict=True):
+    for link, pair in zip(links, pairs, strict=True):
         for i, j in getattr(pair, kind):
-            each[i, j] = True
+            link[i, j] = True
     return links.to(left.device)
 
 

@@ -82,7 +82,7 @@ class EncodedLoss(nn.Module):
         # First pass, without a graph: the vectors become leaves, so that autograd stops at them. In-batch objectives
         # compare every row with every other, so the loss needs the vectors of all mini-batches at once.
         with torch.no_grad():
-            leaves = [_as_leaf(each.encode()) for each in mini_batches]
+            leaves = [_as_leaf(mini_batch.encode()) for mini_batch in mini_batches]
         remaining = iter(leaves)
         loss = self.objective([_concatenate([next(remaining) for _ in column]) for column in columns], labels)
         # Gradients of the vectors, and of the objective's own weights: no second pass reaches those, as it only

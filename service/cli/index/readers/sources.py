@@ -31,7 +31,7 @@ class SourceRow:
 
     Attributes:
         number: of the first line, or of the row where a format has no lines; from 1.
-        fields: the values; or a line to be sent as it is, such as one that is not a JSON object and will be refused.
+        fields: the values; or a line to be sent as it is, such as one that is not a JSON object and will be rejected.
     """
 
     number: int

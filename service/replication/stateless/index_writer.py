@@ -49,7 +49,7 @@ class IndexWriter:
 
     The marks in the primary never run ahead of the record on the server, which is written first. A record that is
     missing, behind its mark, or of another history shows that the server has lost its data or was set back; too few
-    or too many passages show it, too. Then the collection is filled from the start, and searches are refused
+    or too many passages show it, too. Then the collection is filled from the start, and searches are rejected
     meanwhile.
 
     Args:
@@ -211,8 +211,11 @@ class IndexWriter:
 def _targets(collections: list[Collection]) -> Mapping[str, tuple[Collection, RemoteCollection]]:
     """Targets on the server: vectors of each collection's encoder, and of its next one."""
     wanted: dict[str, tuple[Collection, RemoteCollection]] = {}
-    for each in collections:
-        for target in (RemoteCollection.of(each), each.reembedding and RemoteCollection.of(each, each.reembedding)):
+    for collection in collections:
+        for target in (
+            RemoteCollection.of(collection),
+            collection.reembedding and RemoteCollection.of(collection, collection.reembedding),
+        ):
             if target:
-                wanted[target.key] = (each, target)
+                wanted[target.key] = (collection, target)
     return wanted

@@ -38,8 +38,8 @@ class RemoteView:
     """`IndexReader` of one request, with exact scores of what the server finds.
 
     A candidate counts if the primary has its document at that very version, no later than `version`, and the filter
-    matches; its scores are computed from the vectors in the primary. Of methods that need all documents in memory, each
-    is refused.
+    matches; its scores are computed from the vectors in the primary. Methods that need all documents in memory raise
+    NotWithRemoteIndex.
 
     Args:
         store: the primary.
@@ -71,7 +71,7 @@ class RemoteView:
         Fewer only where fewer match, or with a warning by `mismatches`.
 
         Raises:
-            IndexUnavailable: the server does not answer.
+            IndexUnavailable: the server does not respond.
             CollectionReplaced: the collection was recreated, or its encoder changed, since it was read.
         """
         hits: list[list[Hit]] = []
@@ -89,27 +89,27 @@ class RemoteView:
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Floats]:
         """Get (p, d) vectors by document id from the primary; missing ones are left out."""
-        return {doc_id: each.vectors for doc_id, each in self._states(ids).items() if each.vectors is not None}
+        return {doc_id: state.vectors for doc_id, state in self._states(ids).items() if state.vectors is not None}
 
     def count(self, where: Filter | None, facets: Mapping[str, int], among: Sequence[str] | None = None) -> Counted:
-        """Count some documents that match, in the primary; all of them, and facets, are refused."""
+        """Count some documents that match, in the primary; all of them, and facets, are not supported."""
         if among is None or facets:
             self._refuse("counts and facets")
-        found = [each for each in self._states(among).values() if where is None or matches(where, each.metadata)]
+        found = [state for state in self._states(among).values() if where is None or matches(where, state.metadata)]
         return Counted(self._version, len(found), {}, [])
 
     def search_hybrid(self, query: HybridQuery, k: int, where: Filter | None, passages: int) -> HybridHits:
-        """Refused."""
+        """Not supported."""
         del query, k, where, passages
         self._refuse("searches by terms: the modes lexical, hybrid and auto")
 
     def select(self, selection: DocumentSelection) -> Listed:
-        """Refused."""
+        """Not supported."""
         del selection
         self._refuse("lists and deletions by filter, duplicates and maps")
 
     def terms_of(self, terms: Sequence[str], passages: Sequence[PassageKey]) -> dict[PassageKey, Sequence[TermScore]]:
-        """Refused."""
+        """Not supported."""
         del terms, passages
         self._refuse("explanations by terms")
 
@@ -136,7 +136,7 @@ class RemoteView:
                 break
             limit *= MORE
         self._short = self._short or any(len(hits[i]) < k for i in short)
-        return [each[:k] for each in hits]
+        return [hit[:k] for hit in hits]
 
     def _candidates(self, queries: Floats, limit: int, where: Filter | None) -> list[list[RemoteCandidate]]:
         try:
@@ -163,7 +163,7 @@ class RemoteView:
 
 def _ordered(query: Floats, documents: Sequence[VectorChange], passages: int) -> list[Hit]:
     """Documents by their similarity to a query, equals by id, each with its best passages."""
-    hits = [_hit(query, each, passages) for each in documents]
+    hits = [_hit(query, document, passages) for document in documents]
     return sorted(hits, key=lambda hit: (-hit.score, hit.id))
 
 

@@ -1,4 +1,4 @@
-"""Thin replicas: one fills the index for all, and whatever that has lost or kept, no search shows it."""
+"""Stateless replicas: one fills the index for all, and whatever that has lost or kept, no search shows it."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from semblance.service.ports.documents import Reembedding, VectorChange, Version
 from semblance.service.ports.remote_index import RemoteCandidate, RemoteCollection
 from semblance.service.replication import change_feed
 from semblance.service.replication.limited_views import limited_index
-from semblance.service.replication.thin import index_writer, remote_view
-from semblance.service.replication.thin.index_writer import IndexWriter
-from semblance.service.replication.thin.thin_replica import ThinReplica
+from semblance.service.replication.stateless import index_writer, remote_view
+from semblance.service.replication.stateless.index_writer import IndexWriter
+from semblance.service.replication.stateless.stateless_replica import StatelessReplica
 from semblance.service.usecases.backup import back_up, restore
 from tests.support.servers.milvus_server import MilvusServer
 from tests.support.servers.postgres_server import PostgresServer
-from tests.support.thin_replicas import (
+from tests.support.stateless_replicas import (
     DIM,
     NEVER_S,
     SETTINGS,
@@ -51,7 +51,7 @@ from tests.support.thin_replicas import (
     search,
     server_index,
     short_calls,
-    thin_replica,
+    stateless_replica,
     upsert,
 )
 from tests.support.vectors import one_passage, unit_vector
@@ -65,7 +65,7 @@ def vector(seed: int, dim: int = DIM) -> Floats:
     return unit_vector(seed, dim)[None]
 
 
-async def filled(one: ThinReplica, count: int) -> Version:
+async def filled(one: StatelessReplica, count: int) -> Version:
     """Create the collection with documents d0, d1, ..."""
     version = await one.write("c", lambda store: store.create("c", SETTINGS)[0].version)
     for number in range(count):
@@ -73,7 +73,7 @@ async def filled(one: ThinReplica, count: int) -> Version:
     return version
 
 
-async def found(one: ThinReplica, at: Version | None = None) -> set[str]:
+async def found(one: StatelessReplica, at: Version | None = None) -> set[str]:
     return {hit.id for hit in await search(one, QUERY, 100, at=at)}
 
 
@@ -82,7 +82,7 @@ def delete(doc_id: str) -> Callable[[DocumentStore], Version]:
 
 
 async def test_all_replicas_find_what_one_writes(database: PostgresServer, milvus: str) -> None:
-    async with thin_replica(database.url, milvus) as a, thin_replica(database.url, milvus) as b:
+    async with stateless_replica(database.url, milvus) as a, stateless_replica(database.url, milvus) as b:
         await filled(a, 0)
         ids: set[str] = set()
         for number in range(4):
@@ -99,17 +99,17 @@ async def test_all_replicas_find_what_one_writes(database: PostgresServer, milvu
 
 
 async def test_another_replica_fills_the_index_after_the_first(database: PostgresServer, milvus: str) -> None:
-    async with thin_replica(database.url, milvus) as survivor:
-        async with thin_replica(database.url, milvus) as a:
+    async with stateless_replica(database.url, milvus) as survivor:
+        async with stateless_replica(database.url, milvus) as a:
             await filled(a, 3)
         version = await survivor.write("c", upsert("later", vector(9), {}))
         assert await found(survivor, version) == {"d0", "d1", "d2", "later"}
 
 
 async def test_stale_and_deleted_documents_are_never_shown(database: PostgresServer, milvus: str) -> None:
-    async with thin_replica(database.url, milvus) as a:
+    async with stateless_replica(database.url, milvus) as a:
         await filled(a, 6)
-    async with thin_replica(database.url, milvus, follows=False) as alone:  # nothing brings the index up to these
+    async with stateless_replica(database.url, milvus, follows=False) as alone:  # nothing brings the index up to these
         store = await alone.read(lambda store: store)
         upsert("d0", vector(77), {"number": 0})(store)
         upsert("d1", vector(1), {"number": 100})(store)
@@ -127,7 +127,7 @@ async def test_stale_and_deleted_documents_are_never_shown(database: PostgresSer
 
 
 async def test_filters_are_checked_where_the_index_finds_more(database: PostgresServer, milvus: str) -> None:
-    async with thin_replica(database.url, milvus) as a:
+    async with stateless_replica(database.url, milvus) as a:
         await filled(a, 6)
         await a.write("c", upsert("list", vector(7), {"number": [0, 9]}))
         where = parse_filter({"number": {"gte": 4, "lte": 5}})
@@ -144,9 +144,9 @@ async def test_filters_are_checked_where_the_index_finds_more(database: Postgres
 async def test_many_stale_candidates_take_more_rounds(
     database: PostgresServer, milvus: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with thin_replica(database.url, milvus) as a:
+    async with stateless_replica(database.url, milvus) as a:
         await filled(a, 60)
-    async with thin_replica(database.url, milvus, follows=False) as alone:
+    async with stateless_replica(database.url, milvus, follows=False) as alone:
         store = await alone.read(lambda store: store)
         nearest = [hit.id for hit in await search(alone, QUERY, 60)]
         store.delete_many("c", nearest[:50])
@@ -162,9 +162,9 @@ async def test_many_stale_candidates_take_more_rounds(
 
 
 async def test_versions_are_waited_for_within_the_timeout(database: PostgresServer, milvus: str) -> None:
-    async with thin_replica(database.url, milvus) as a:
+    async with stateless_replica(database.url, milvus) as a:
         version = await filled(a, 1)
-    async with thin_replica(database.url, milvus, replace(TIMEOUTS, version_s=0.01), follows=False) as alone:
+    async with stateless_replica(database.url, milvus, replace(TIMEOUTS, version_s=0.01), follows=False) as alone:
         assert await found(alone, version) == {"d0"}
         later = await alone.write("c", upsert("d1", vector(1), {}))
         with pytest.raises(VersionNotReached):
@@ -182,7 +182,7 @@ async def test_versions_are_waited_for_within_the_timeout(database: PostgresServ
 async def test_without_the_index_documents_are_still_written(
     database: PostgresServer, milvus_server: MilvusServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with thin_replica(database.url, milvus_server.url) as a:
+    async with stateless_replica(database.url, milvus_server.url) as a:
         await filled(a, 2)
         with short_calls(a._index):
             milvus_server.kill()
@@ -205,7 +205,7 @@ async def test_searches_fail_in_time_while_the_index_hangs(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async with thin_replica(database.url, milvus_server.url) as a:
+    async with stateless_replica(database.url, milvus_server.url) as a:
         await filled(a, 2)
         assert isinstance(a._index, MilvusIndex)
         client, sent = a._index._connected(), []
@@ -229,7 +229,7 @@ async def test_searches_fail_in_time_while_the_index_hangs(
         await eventually_finds(a, {"d0", "d1", "d2"})
 
 
-async def eventually_finds(one: ThinReplica, ids: set[str]) -> None:
+async def eventually_finds(one: StatelessReplica, ids: set[str]) -> None:
     async def finds() -> bool:
         return await found(one) == ids
 
@@ -240,7 +240,7 @@ async def eventually_finds(one: ThinReplica, ids: set[str]) -> None:
 async def test_an_index_that_lost_data_is_filled_again(
     database: PostgresServer, milvus_server: MilvusServer, loss: str
 ) -> None:
-    async with thin_replica(database.url, milvus_server.url) as a:
+    async with stateless_replica(database.url, milvus_server.url) as a:
         await filled(a, 3)
         milvus_server.kill()
         saved = milvus_server.save_state()
@@ -270,7 +270,7 @@ async def test_passages_that_vanish_under_the_record_are_noticed(
     database: PostgresServer, milvus: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(index_writer, "COUNT_S", 0.0)
-    async with thin_replica(database.url, milvus) as a:
+    async with stateless_replica(database.url, milvus) as a:
         await filled(a, 3)
         store = await a.read(lambda store: store)
         with server_index(milvus) as index:
@@ -285,7 +285,7 @@ async def test_a_large_collection_is_filled_in_turns(
 ) -> None:
     monkeypatch.setattr(change_feed, "PAGE", 2)
     monkeypatch.setattr(index_writer, "PAGES_PER_TURN", 1)
-    async with thin_replica(database.url, milvus, replace(TIMEOUTS, version_s=0.01), follows=False) as alone:
+    async with stateless_replica(database.url, milvus, replace(TIMEOUTS, version_s=0.01), follows=False) as alone:
         await filled(alone, 9)
         await alone.write("c", delete("d4"))
         store = await alone.read(lambda store: store)
@@ -307,7 +307,7 @@ async def test_a_lost_record_is_noticed_before_it_is_replaced(
 ) -> None:
     """As where the server is set back between two looks at its record, and a write follows at once."""
     monkeypatch.setattr(index_writer, "CHECK_S", math.inf)
-    async with thin_replica(database.url, milvus) as a:
+    async with stateless_replica(database.url, milvus) as a:
         before = await filled(a, 1)
         await a.write("c", upsert("d1", vector(1), {}))
         store = await a.read(lambda store: store)
@@ -372,21 +372,21 @@ async def test_a_record_ahead_of_its_mark_is_no_loss(
     database: PostgresServer, milvus: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """As after a leader that ended between the two."""
-    async with thin_replica(database.url, milvus) as a:
+    async with stateless_replica(database.url, milvus) as a:
         await filled(a, 2)
-    async with thin_replica(database.url, milvus, replace(TIMEOUTS, version_s=0.01), follows=False) as alone:
+    async with stateless_replica(database.url, milvus, replace(TIMEOUTS, version_s=0.01), follows=False) as alone:
         version = await alone.write("c", upsert("d2", vector(2), {}))
         collection = await alone.read(lambda store: store.collection("c"))
     with server_index(milvus) as index:
         index.advance(RemoteCollection.of(collection), version)
     caplog.clear()
-    async with thin_replica(database.url, milvus) as b:
+    async with stateless_replica(database.url, milvus) as b:
         assert await found(b, version) == {"d0", "d1", "d2"}
     assert "filling" not in caplog.text
 
 
 async def test_a_database_that_was_set_back_fills_the_index_again(database: PostgresServer, milvus: str) -> None:
-    async with thin_replica(database.url, milvus) as a:
+    async with stateless_replica(database.url, milvus) as a:
         await filled(a, 2)
         saved = database.save_state()
 
@@ -411,7 +411,7 @@ async def test_a_database_that_was_set_back_fills_the_index_again(database: Post
 async def test_a_restored_backup_replaces_what_the_index_had(
     database: PostgresServer, milvus: str, tmp_path: Path
 ) -> None:
-    async with thin_replica(database.url, milvus) as a:
+    async with stateless_replica(database.url, milvus) as a:
         await filled(a, 2)
         store = await a.read(lambda store: store)
         former = RemoteCollection.of(store.collection("c"))
@@ -428,7 +428,7 @@ async def test_a_restored_backup_replaces_what_the_index_had(
 
 async def test_searches_continue_during_a_reembedding(database: PostgresServer, milvus: str) -> None:
     following = Reembedding("other", "space 2", 4)
-    async with thin_replica(database.url, milvus) as a, thin_replica(database.url, milvus) as b:
+    async with stateless_replica(database.url, milvus) as a, stateless_replica(database.url, milvus) as b:
         await filled(a, 5)
         with pytest.raises(NoReembedding):
             await a.switch("c")

@@ -24,8 +24,8 @@ from semblance.service.ports.indexes import IndexReader, IndexState
 from semblance.service.ports.remote_index import IndexLeadership, IndexMark, IndexMarks, RemoteCollection, RemoteIndex
 from semblance.service.replication.local_node import never_at
 from semblance.service.replication.primary import STOP_S, Primary
-from semblance.service.replication.thin.index_writer import IndexWriter
-from semblance.service.replication.thin.remote_view import RemoteView
+from semblance.service.replication.stateless.index_writer import IndexWriter
+from semblance.service.replication.stateless.remote_view import RemoteView
 from semblance.service.turns import TurnThreads
 
 log = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ SWITCH_WAITS = 10  # times as long as a search waits for a version: until the ne
 Result = TypeVar("Result")
 
 
-class ThinReplica:
+class StatelessReplica:
     """`CollectionAccess` that reads and writes the primary, and searches a remote index.
 
     One of all replicas fills the index; which one, a lock in the primary decides. The others wait for its marks.
@@ -69,7 +69,7 @@ class ThinReplica:
 
     @property
     def index_reachable(self) -> bool:
-        """Whether the index answers."""
+        """Whether the index is reachable."""
         return self._index.reachable
 
     @property
@@ -136,7 +136,7 @@ class ThinReplica:
             UnknownCollection: there is no collection of that name.
             VersionMismatch: the primary was never at `min_version`.
             VersionNotReached: the index has not acknowledged it in time.
-            IndexUnavailable: the index does not answer, or is being filled.
+            IndexUnavailable: the index does not respond, or is being filled.
         """
         if not self._index.reachable:
             raise IndexUnavailable("the index does not answer: try again")
@@ -244,7 +244,7 @@ class ThinReplica:
     async def _contact_primary(self) -> None:
         """Ask the primary something, unless a request just did.
 
-        While it is away, all requests are refused, so that none would notice its return.
+        While it is away, all requests are rejected, so that none would notice its return.
         """
         if not self.primary.reachable or self.primary.seconds_since_contact > self.primary.timeouts.poll_s:
             with suppress(StoreUnavailable):  # already logged

@@ -1,4 +1,4 @@
-"""Thin replicas in this process, on a real PostgreSQL and a real server of an index."""
+"""Stateless replicas in this process, on a real PostgreSQL and a real server of an index."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from semblance.service.ports.documents import CollectionSettings, Document, Docu
 from semblance.service.ports.indexes import Hit
 from semblance.service.ports.remote_index import RemoteCollection, RemoteIndex
 from semblance.service.replication.primary import Primary, Timeouts
-from semblance.service.replication.thin.thin_replica import ThinReplica
+from semblance.service.replication.stateless.stateless_replica import StatelessReplica
 from tests.support.waiting import eventually
 
 DIM = 8
@@ -34,16 +34,16 @@ TIMEOUTS = Timeouts(write_s=NEVER_S, poll_s=0.1, version_s=NEVER_S, lag_s=NEVER_
 
 
 @asynccontextmanager
-async def thin_replica(
+async def stateless_replica(
     database: str, milvus: str, timeouts: Timeouts = TIMEOUTS, *, follows: bool = True
-) -> AsyncIterator[ThinReplica]:
+) -> AsyncIterator[StatelessReplica]:
     """A replica until the block ends; one that does not follow the primary never fills the index."""
     health = DatabaseHealth(timeouts.write_s)
     engine = postgresql_engine(database, 9, timeouts.write_s)
     store, notices = SqlDocumentStore(engine, health), Notifications(database, timeouts.write_s)
     primary = Primary(store, health, notices, THREADS, timeouts)
     index = MilvusIndex(MilvusAddress.parse(milvus), timeouts.write_s)
-    made = ThinReplica(primary, StoredMarks(engine, health), LockedMarks(engine), index, THREADS)
+    made = StatelessReplica(primary, StoredMarks(engine, health), LockedMarks(engine), index, THREADS)
     await made.start()
     following = asyncio.create_task(made.keep_following() if follows else asyncio.sleep(0))  # or no task
     try:
@@ -63,7 +63,12 @@ def upsert(doc_id: str, vectors: Floats, metadata: Mapping[str, Any]) -> Callabl
 
 
 async def search(
-    one: ThinReplica, query: Floats, k: int, where: Filter | None = None, at: Version | None = None, passages: int = 1
+    one: StatelessReplica,
+    query: Floats,
+    k: int,
+    where: Filter | None = None,
+    at: Version | None = None,
+    passages: int = 1,
 ) -> list[Hit]:
     _, index = await one.current("c", at)
     _, [hits] = await one.search(lambda _: index.search(query[None], k, where, passages))
