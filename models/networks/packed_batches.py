@@ -141,7 +141,7 @@ class PackedBatches:
                 # caller choose another runtime; `Transformer` checks the vectors once the weights are converted
                 self._autocast = True
                 self.run(probes, ones, "tokens")
-        except DeviceLost:  # says nothing about the network: no other runtime could use this device either
+        except (DeviceLost, torch.OutOfMemoryError):  # say nothing about the network, and memory may be free later
             raise
         except Exception as error:  # networks without this interface fail in many ways, by type errors among them
             self._network.set_attn_implementation(original)

@@ -162,12 +162,15 @@ class LazyModels:
                 return await asyncio.shield(task)
         except TimeoutError as error:
             raise ModelLoading(f"model {name!r} is still loading; retry") from error
-        except SemblanceError as error:
+        except Exception as error:
             raise ModelUnavailable(f"model {name!r} could not be loaded; see the log") from error
 
     def load(self, name: str) -> asyncio.Task[Encoder]:
-        """The load of that model, pending or done; a failure is final, as its files do not change."""
-        if name not in self._loads:
+        """The load of that model, pending or done.
+
+        A refusal is final, as its files do not change; after another failure, as for lack of memory, it is tried again.
+        """
+        if name not in self._loads or _may_succeed(self._loads[name]):
             self._loads[name] = asyncio.create_task(asyncio.to_thread(self._load_logged, name))
         return self._loads[name]
 
@@ -188,6 +191,12 @@ class LazyModels:
             for name, task in self._loads.items()
             if task.done() and not task.cancelled() and task.exception() is None
         }
+
+
+def _may_succeed(load: asyncio.Task[Encoder]) -> bool:
+    """Whether a load failed for a reason that may pass."""
+    error = load.exception() if load.done() and not load.cancelled() else None
+    return error is not None and not isinstance(error, SemblanceError)
 
 
 def _choice(name: str) -> ModelChoice:

@@ -151,6 +151,7 @@ def test_graphs_are_captured_only_in_bfloat16_on_cuda(device: str) -> None:
     [
         (RuntimeError("FlashAttention only supports Ampere GPUs or newer."), NotExportable),
         (torch.AcceleratorError("an illegal memory access was encountered"), DeviceLost),
+        (torch.OutOfMemoryError("CUDA out of memory"), torch.OutOfMemoryError),
     ],
 )
 def test_a_failing_kernel_is_rejected_and_the_network_unchanged(

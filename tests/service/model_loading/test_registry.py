@@ -18,7 +18,7 @@ from semblance.models.errors import BadCheckpoint
 from semblance.models.model_files.lora import CONFIG, WEIGHTS
 from semblance.models.projections.whitening import Whitening
 from semblance.service.cli.main import app
-from semblance.service.errors import UnknownModel
+from semblance.service.errors import ModelUnavailable, UnknownModel
 from semblance.service.model_loading.builtin import BUILT_IN, BuiltIn
 from semblance.service.model_loading.registry import LazyModels, read_aliases, read_served, read_source
 from semblance.service.settings import Settings
@@ -256,6 +256,33 @@ async def test_aliases_name_models_and_measures() -> None:
     found: list[Any] = [await served.get(name) for name in ("BAAI/bge-m3", "other", None)]
     assert found == ["other", "other", "minilm"]
     assert sorted(loaded) == ["minilm", "other"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "loads"), [(RuntimeError("CUDA out of memory"), 2), (BadCheckpoint("the weights are damaged"), 1)]
+)
+async def test_a_load_that_lacked_memory_is_tried_again_and_a_refused_model_is_not(
+    fault: Exception, loads: int
+) -> None:
+    faults: list[Exception] = [fault]
+    loaded: list[str] = []
+
+    def load_model(name: str, _: object) -> Any:
+        loaded.append(name)
+        if faults:
+            raise faults.pop()
+        return name
+
+    served = LazyModels(read_served("minilm"), load_model, 30)
+    with pytest.raises(ModelUnavailable, match="see the log"):
+        await served.get(None)
+    if loads == 1:
+        with pytest.raises(ModelUnavailable):
+            await served.get(None)
+    else:
+        answer: Any = await served.get(None)
+        assert answer == "minilm"
+    assert len(loaded) == loads
 
 
 @pytest.mark.parametrize(
