@@ -126,6 +126,10 @@ class DeviceLost(SemblanceError):
     code = "device_lost"
 
 
+class OutOfDeviceMemory(Exception):
+    """The device has no memory left for this work; smaller or later work may succeed."""
+
+
 class NotFitted(SemblanceError):
     """A projection cannot be fitted: the vectors are too few or too similar."""
 

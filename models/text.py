@@ -1,4 +1,4 @@
-"""A text and its tokens, from the string on its way to a score; and which texts are rejected."""
+"""A text and its tokens, from the string on its way to a score; rejected texts."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from semblance.models import catalogue
 from semblance.models.embeddings import Floats, TokenEmbeddings, Want, unit_rows
-from semblance.models.errors import BadCheckpoint, DeviceLost
+from semblance.models.errors import BadCheckpoint, DeviceLost, OutOfDeviceMemory
 from semblance.models.files.digests import digest
 from semblance.models.model_files.checkpoint import Checkpoint
 from semblance.models.networks.agreement import MIN_COSINE, PROBES, require_agreement
@@ -120,7 +120,7 @@ class Transformer:
         """Encode a text of `max_tokens` tokens, so that failures come at load, not in a request."""
         try:
             [longest] = self.encode(self.tokenize(["a " * self.max_tokens], "document", "END"), "tokens")
-        except DeviceLost:
+        except (DeviceLost, OutOfDeviceMemory):
             raise
         except Exception as error:
             raise BadCheckpoint(

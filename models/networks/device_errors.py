@@ -7,23 +7,27 @@ from contextlib import contextmanager
 
 import torch
 
-from semblance.models.errors import DeviceLost
+from semblance.models.errors import DeviceLost, OutOfDeviceMemory
 from semblance.models.networks.cuda_graphs import CAPTURE_LOCK
+
+LIBRARY_OUT_OF_MEMORY = "ALLOC_FAILED"  # in messages of cuBLAS and its like, which torch raises as RuntimeError
 
 
 @contextmanager
 def device_errors(device: torch.device) -> Iterator[None]:
-    """Context of work on a device; raises DeviceLost if the device failed permanently."""
+    """Context of work on a device; raises DeviceLost, OutOfDeviceMemory."""
     try:
         yield
     except torch.AcceleratorError as error:
         if _responds(device):  # only this work was rejected, such as a launch with an invalid configuration
             raise
         raise DeviceLost(f"{device}: {error}") from error
-    except torch.OutOfMemoryError:
+    except RuntimeError as error:
+        if not isinstance(error, torch.OutOfMemoryError) and LIBRARY_OUT_OF_MEMORY not in str(error):
+            raise
         with CAPTURE_LOCK:
             torch.cuda.empty_cache()  # so that a smaller batch can use the memory that this one leaves
-        raise
+        raise OutOfDeviceMemory(f"{device}: {error}") from error
 
 
 def _responds(device: torch.device) -> bool:

@@ -14,7 +14,7 @@ from torch import Tensor, nn, segment_reduce
 
 from semblance.models.alignment.ragged import split_by_size
 from semblance.models.embeddings import Floats, Precision, Want
-from semblance.models.errors import DeviceLost, NotExportable
+from semblance.models.errors import DeviceLost, NotExportable, OutOfDeviceMemory
 from semblance.models.networks.agreement import least_cosine
 from semblance.models.networks.cuda_graphs import (
     MAX_TOKENS,
@@ -141,7 +141,7 @@ class PackedBatches:
                 # caller choose another runtime; `Transformer` checks the vectors once the weights are converted
                 self._autocast = True
                 self.run(probes, ones, "tokens")
-        except (DeviceLost, torch.OutOfMemoryError):  # say nothing about the network, and memory may be free later
+        except (DeviceLost, OutOfDeviceMemory):  # say nothing about the network, and memory may be free later
             raise
         except Exception as error:  # networks without this interface fail in many ways, by type errors among them
             self._network.set_attn_implementation(original)

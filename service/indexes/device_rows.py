@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import torch
 
 from semblance.models.embeddings import Floats
-from semblance.models.errors import DeviceLost
+from semblance.models.errors import DeviceLost, OutOfDeviceMemory
 from semblance.models.networks.device_errors import device_errors
 from semblance.models.text import Booleans
 from semblance.service.errors import NotReady
@@ -32,7 +32,7 @@ class DeviceRows:
         device: of the matrix.
 
     Raises:
-        NotReady: from every method: the device has failed, and its `on_lost` was called.
+        NotReady: from every method: the device has failed, and its `on_lost` was called; or it lacks memory.
     """
 
     def __init__(self, dim: int, expected: int = 0, device: Device = ON_CPU) -> None:
@@ -105,3 +105,6 @@ class DeviceRows:
             log.critical("the device of an index failed; exiting", exc_info=True)
             self._on_lost()
             raise NotReady from error
+        except OutOfDeviceMemory as error:
+            log.warning("an index: %s", error)
+            raise NotReady("the device of the index has no memory left; retry soon") from error

@@ -92,7 +92,7 @@ class RemoteView:
         return {doc_id: state.vectors for doc_id, state in self._states(ids).items() if state.vectors is not None}
 
     def count(self, where: Filter | None, facets: Mapping[str, int], among: Sequence[str] | None = None) -> Counted:
-        """Count some documents that match, in the primary; all of them, and facets, are not supported."""
+        """Count some documents that match, in the primary; not all, and no facets."""
         if among is None or facets:
             self._refuse("counts and facets")
         found = [state for state in self._states(among).values() if where is None or matches(where, state.metadata)]

@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from semblance.models.errors import DeviceLost
+from semblance.models.errors import DeviceLost, OutOfDeviceMemory
 from semblance.models.networks import cuda_graphs
 from semblance.models.networks.cuda_graphs import CAPTURE_LOCK, BatchShape, CudaGraphs, DeviceOutput, shape_bucket
 from semblance.models.networks.device_errors import device_errors
@@ -187,12 +187,17 @@ def test_a_device_that_rejects_work_is_not_lost() -> None:
         raise torch.AcceleratorError("invalid configuration argument")
 
 
-def test_out_of_memory_empties_the_cache_outside_of_captures(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.mark.parametrize(
+    "fault",
+    [
+        torch.OutOfMemoryError("no room"),
+        RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling cublasCreate"),
+    ],
+)
+def test_out_of_memory_empties_the_cache_outside_of_captures(monkeypatch: pytest.MonkeyPatch, fault: Exception) -> None:
     locked: list[bool] = []
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: locked.append(CAPTURE_LOCK.locked()))
-    with pytest.raises(torch.OutOfMemoryError), device_errors(CPU):
-        raise torch.OutOfMemoryError("no room")
+    with pytest.raises(OutOfDeviceMemory), device_errors(CPU):
+        raise fault
     assert locked == [True]
     assert not CAPTURE_LOCK.locked()

@@ -15,7 +15,7 @@ from torch.nn.attention import varlen
 from transformers import BertConfig, BertModel
 
 from semblance.models.embeddings import Floats, Precision, unit_rows
-from semblance.models.errors import DeviceLost, NotExportable
+from semblance.models.errors import DeviceLost, NotExportable, OutOfDeviceMemory
 from semblance.models.networks import device_errors, packed_attention, packed_batches
 from semblance.models.networks.cuda_graphs import MAX_TOKENS, BatchShape, DeviceOutput, shape_bucket
 from semblance.models.networks.packed_batches import PackedBatches, pool
@@ -151,7 +151,7 @@ def test_graphs_are_captured_only_in_bfloat16_on_cuda(device: str) -> None:
     [
         (RuntimeError("FlashAttention only supports Ampere GPUs or newer."), NotExportable),
         (torch.AcceleratorError("an illegal memory access was encountered"), DeviceLost),
-        (torch.OutOfMemoryError("CUDA out of memory"), torch.OutOfMemoryError),
+        (torch.OutOfMemoryError("CUDA out of memory"), OutOfDeviceMemory),
     ],
 )
 def test_a_failing_kernel_is_rejected_and_the_network_unchanged(

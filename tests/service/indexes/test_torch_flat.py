@@ -119,3 +119,18 @@ def test_a_lost_device_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(NotReady):
         engine.search(random_rows(1), 2, BitMap(range(5)))
     assert reported == ["lost"]
+
+
+def test_a_search_without_memory_is_rejected_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    reported: list[str] = []
+    engine = TorchFlat(DIM, device=Device(on_lost=lambda: reported.append("lost")))
+    engine.add(random_rows(5))
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "_nearest", fail)
+        with pytest.raises(NotReady, match="no memory left"):
+            engine.search(random_rows(1), 2, BitMap(range(5)))
+    assert len(engine.search(random_rows(1), 2, BitMap(range(5)))[0]) == 2
+    assert reported == []

@@ -261,9 +261,7 @@ async def test_aliases_name_models_and_measures() -> None:
 @pytest.mark.parametrize(
     ("fault", "loads"), [(RuntimeError("CUDA out of memory"), 2), (BadCheckpoint("the weights are damaged"), 1)]
 )
-async def test_a_load_that_lacked_memory_is_tried_again_and_a_refused_model_is_not(
-    fault: Exception, loads: int
-) -> None:
+async def test_only_a_load_that_lacked_memory_is_tried_again(fault: Exception, loads: int) -> None:
     faults: list[Exception] = [fault]
     loaded: list[str] = []
 
