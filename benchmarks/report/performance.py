@@ -10,9 +10,10 @@ two hours on a machine without other load.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from benchmarks.report.pictures import PICTURES
 from benchmarks.speed.pressure import KINDS
@@ -79,7 +80,36 @@ def shown(name: str, results: Results) -> Results:
             return replace(results, figures=figures["rates"])
         case "pressure":  # the others stand in the section of requests per second
             return replace(results, figures=[row for row in figures if row["pressure"] != "idle"])
+        case "gpu":
+            return replace(results, figures=gpu_tables(figures))
     return results
+
+
+def gpu_tables(figures: Mapping[str, Any]) -> dict[str, Any]:
+    """The figures of a GPU in few tables, without the times of kernels."""
+    encoding = {name.split()[1]: part for name, part in figures.items() if name.startswith("encoding ")}
+    others = {
+        name: part for name, part in figures.items() if isinstance(part, dict) and not name.startswith("encoding ")
+    }
+    single = {name: value for part in others.values() if len(part) == 1 for name, value in part.items()}
+    return {
+        **{name: figures[name] for name in ("device", "torch", "transformers")},
+        **single,
+        "sentences/s": [
+            {"network": network, "from": source, **part[f"from_{source}"]}
+            for network, part in encoding.items()
+            for source in ("ids", "texts")
+        ],
+        "milliseconds of one call": [
+            {
+                "network": network,
+                **part["milliseconds"],
+                "least cosine to float32": part["cosines"]["tokens to float32"],
+            }
+            for network, part in encoding.items()
+        ],
+        **{name: part for name, part in others.items() if len(part) > 1},
+    }
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
