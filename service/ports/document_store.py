@@ -146,7 +146,7 @@ class DocumentStore(DocumentWriter, Protocol):
         """Make the next encoder the collection's own, and delete the embeddings by the former one.
 
         Raises:
-            UnknownCollection, NoReembedding: there is no re-embedding to switch to.
+            UnknownCollection, NoReembedding: the collection is not being re-embedded.
             ReembeddingUnfinished: it has not embedded every document.
         """
 

@@ -77,7 +77,7 @@ class Follower:
     async def start(self) -> None:
         """Load the copy and catch up once; without the primary, serve a complete copy as it is.
 
-        Waits for the primary where there is no complete copy.
+        Waits for the primary if the copy is incomplete.
         """
         await self._local.refresh_indexes()
         warned = False
@@ -90,7 +90,7 @@ class Follower:
                     log.warning("serving the last state of the copy: %s", error)
                     break
                 if not warned:
-                    log.warning("waiting for the database, since there is no complete copy of it yet: %s", error)
+                    log.warning("waiting for the database, since its copy is incomplete: %s", error)
                 warned = True
                 await asyncio.sleep(self._primary.timeouts.poll_s)
         self._caught_up_at = self._clock()

@@ -74,7 +74,7 @@ class LimitedReader:
     def sizes(self, names: Sequence[str] | None = None) -> list[tuple[Collection, CollectionSize]]:
         """Sizes of whole collections, also where some of their documents are not visible."""
         for name in names or ():
-            self._reached(name)
+            self._check(name)
         return [(found, size) for found, size in self._store.sizes(names) if self._permission.reaches(found.name)]
 
     def get(self, name: str, ids: Sequence[str]) -> dict[str, Document]:
