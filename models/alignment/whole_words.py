@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from semblance.models.embeddings import Doubles, Integers, TokenEmbeddings, unit_rows
+from semblance.models.alignment.pairwise import score_pairwise
+from semblance.models.embeddings import Doubles, Integers, Needs, TokenEmbeddings, unit_rows
+from semblance.models.explanation import Explanation
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,3 +87,34 @@ def by_token(values: Doubles, left: Words, right: Words) -> Doubles:
     padded = np.pad(values, ((0, 1), (0, 1)))  # the last row and column are those of special tokens, number -1
     repeated: Doubles = padded[np.ix_(left.word_of, right.word_of)]
     return repeated
+
+
+class WordTransport(ABC):
+    """Base of the measures that sum what a transport plan between whole words moves."""
+
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    symmetric: ClassVar[bool] = True
+    needs: ClassVar[Needs] = "words"
+    package: ClassVar[str] = "ot"
+
+    @staticmethod
+    @abstractmethod
+    def parts(left: Words, right: Words) -> Doubles:
+        """(n, m) h of each pair of words."""
+
+    def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
+        """s."""
+        return _sum(self.parts(Words.of(a), Words.of(b)))
+
+    score_many = score_pairwise
+
+    def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
+        """Parts h_ij."""
+        left, right = Words.of(a), Words.of(b)
+        parts = self.parts(left, right)
+        links, contribution = by_token(left.cosines(right), left, right), spread_evenly(parts, left, right)
+        return Explanation.of(a, b, score=_sum(parts), similarity=links, contribution=contribution)
+
+
+def _sum(parts: Doubles) -> float:
+    return min(float(parts.sum()), 1.0)  # rounding must not exceed the bounds

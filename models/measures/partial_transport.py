@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import numpy as np
-
-from semblance.models.alignment.pairwise import score_pairwise
 from semblance.models.alignment.transport import partial_plan
-from semblance.models.alignment.whole_words import Words, by_token, spread_evenly
-from semblance.models.embeddings import Doubles, Needs, TokenEmbeddings
-from semblance.models.explanation import Explanation
+from semblance.models.alignment.whole_words import Words, WordTransport
+from semblance.models.embeddings import Doubles
 
 _THRESHOLD = 0.5  # least cosine of words that are worth a move; learned, see the class
 
 
-class PartialTransport:
+class PartialTransport(WordTransport):
     """The optimal transport of words with a cosine above a threshold; all others stay in place.
 
     With X (n, d) and Y (m, d) the vectors of the words of two texts, C_ij = cos(x_i, y_j), a threshold t, and T (n, m)
@@ -60,32 +56,9 @@ class PartialTransport:
 
     name: ClassVar[str] = "partial_transport"
     reference: ClassVar[str] = "arase-etal-2023-otalign, partial optimal transport"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    symmetric: ClassVar[bool] = True
-    needs: ClassVar[Needs] = "words"
-    package: ClassVar[str] = "ot"
 
-    def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
-        """s."""
-        _, parts = _solve(Words.of(a), Words.of(b))
-        return min(float(parts.sum()), 1.0)  # rounding must not exceed the bounds
-
-    score_many = score_pairwise
-
-    def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
-        """Parts h_ij."""
-        left, right = Words.of(a), Words.of(b)
-        cosines, parts = _solve(left, right)
-        return Explanation.of(
-            a,
-            b,
-            score=min(float(parts.sum()), 1.0),
-            similarity=by_token(cosines, left, right),
-            contribution=spread_evenly(parts, left, right),
-        )
-
-
-def _solve(left: Words, right: Words) -> tuple[Doubles, Doubles]:
-    """C and h."""
-    cosines = left.cosines(right)
-    return cosines, partial_plan(cosines - _THRESHOLD) * cosines if cosines.size else np.zeros_like(cosines)
+    @staticmethod
+    def parts(left: Words, right: Words) -> Doubles:
+        """(n, m) h of each pair of words."""
+        cosines = left.cosines(right)
+        return partial_plan(cosines - _THRESHOLD) * cosines if cosines.size else cosines

@@ -7,11 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from semblance.models.alignment.pairwise import score_pairwise
 from semblance.models.alignment.transport import unbalanced_plans
-from semblance.models.alignment.whole_words import Words, by_token, spread_evenly
-from semblance.models.embeddings import Doubles, Needs, TokenEmbeddings
-from semblance.models.explanation import Explanation
+from semblance.models.alignment.whole_words import Words, WordTransport
+from semblance.models.embeddings import Doubles
 
 # learned; see the class
 _THRESHOLD = 0.3
@@ -24,7 +22,7 @@ _RELAXATION = 0.45
 _MIN_MASS = 0.2
 
 
-class UnbalancedTransport:
+class UnbalancedTransport(WordTransport):
     """Entropic transport of words with relaxed marginals, preferring words in similar places.
 
     With X (n, d) and Y (m, d) the vectors of the words of two texts, C_ij = cos(x_i, y_j), and T (n, m) the plan of the
@@ -77,49 +75,23 @@ class UnbalancedTransport:
 
     name: ClassVar[str] = "unbalanced_transport"
     reference: ClassVar[str] = "arase-etal-2023-otalign, unbalanced optimal transport"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    symmetric: ClassVar[bool] = True
-    needs: ClassVar[Needs] = "words"
-    package: ClassVar[str] = "ot"
 
-    def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
-        """s."""
-        return _sum(_parts(Words.of(a), Words.of(b)))
-
-    score_many = score_pairwise
-
-    def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
-        """Parts h_ij."""
-        left, right = Words.of(a), Words.of(b)
-        parts = _parts(left, right)
-        return Explanation.of(
-            a,
-            b,
-            score=_sum(parts),
-            similarity=by_token(left.cosines(right), left, right),
-            contribution=spread_evenly(parts, left, right),
+    @staticmethod
+    def parts(left: Words, right: Words) -> Doubles:
+        """(n, m) h of each pair of words."""
+        if not len(left) or not len(right):
+            return np.zeros((len(left), len(right)))
+        pairs = ((left, right), (left, left), (right, right))
+        across, of_left, of_right = _plans(pairs)
+        own = np.diag(of_left), np.diag(of_right)
+        masses = (own, own[:1] * 2, own[1:] * 2)
+        moved, *selves = (
+            _moved(plan, one.cosines(other), *each)
+            for plan, (one, other), each in zip((across, of_left, of_right), pairs, masses, strict=True)
         )
-
-
-def _sum(parts: Doubles) -> float:
-    return min(float(parts.sum()), 1.0)  # rounding must not exceed the bounds
-
-
-def _parts(left: Words, right: Words) -> Doubles:
-    """(n, m) h of each pair of words."""
-    if not len(left) or not len(right):
-        return np.zeros((len(left), len(right)))
-    pairs = ((left, right), (left, left), (right, right))
-    across, of_left, of_right = _plans(pairs)
-    own = np.diag(of_left), np.diag(of_right)
-    masses = (own, own[:1] * 2, own[1:] * 2)
-    moved, *selves = (
-        _moved(plan, one.cosines(other), *each)
-        for plan, (one, other), each in zip((across, of_left, of_right), pairs, masses, strict=True)
-    )
-    largest = max(float(each.sum()) for each in (moved, *selves))
-    parts: Doubles = moved / largest if largest > 0 else moved
-    return parts
+        largest = max(float(each.sum()) for each in (moved, *selves))
+        parts: Doubles = moved / largest if largest > 0 else moved
+        return parts
 
 
 def _plans(pairs: Sequence[tuple[Words, Words]]) -> list[Doubles]:
