@@ -21,6 +21,7 @@ from semblance.models.judgments.reliability import Reliability, Scored, cross_fi
 from semblance.models.judgments.user_tables import PAIR_LAYOUTS, read_user_data, renamed_columns
 from semblance.models.text import Booleans
 from semblance.service.cli.toolbox.console import TextTable, loop_bars, print_line, print_table
+from semblance.service.cli.toolbox.exits import exit_on
 from semblance.service.cli.toolbox.lab import lab_module
 from semblance.service.cli.toolbox.options import Columns, Data, SameFrom, require_entries
 from semblance.service.model_loading.calibrations import CalibrationFile, ReliabilityBin, save_calibration
@@ -72,7 +73,7 @@ def calibrate(  # noqa: PLR0913 - one parameter an option
       semblance calibrate qqp_dev --model minilm
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     measures, settings = require_entries(measure, "--measure"), read_settings(home=home)
-    try:
+    with exit_on(SemblanceError, OSError, ValueError):
         for each in measures:
             similarity(each)  # an unknown name fails before any work is done
         task = _read(pairs, data, columns)
@@ -87,8 +88,6 @@ def calibrate(  # noqa: PLR0913 - one parameter an option
         shown = name or Path(pairs.partition(":")[2] or pairs).stem
         fitted = [_fit(encoder.name, encoder.space, each, shown, (scores[each], matches)) for each in measures]
         files = [save_calibration(settings.home.expanduser(), each) for each in fitted]
-    except (SemblanceError, OSError, ValueError) as error:
-        raise SystemExit(str(error)) from error
     header = ("measure", "pairs", "matches", "calibration error", "Brier score")
     print_table(TextTable(f"{encoder.name}, fitted to {shown}", header, tuple(_rows(fitted))))
     print_line(Console(), f"kept in {files[0].parent}; restart the service to use them")

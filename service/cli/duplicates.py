@@ -13,6 +13,7 @@ from rich.progress import Progress
 from semblance_client import Client, Duplicate, FoundDuplicates
 from semblance_client import SemblanceError as ServiceError
 
+from semblance.service.cli.toolbox.exits import exit_on
 from semblance.service.cli.toolbox.options import LOCAL_URL, Url
 
 LINKS = 3  # strongest links shown of a pair
@@ -41,22 +42,20 @@ def duplicates(
     if not math.isfinite(threshold):
         raise typer.BadParameter("the threshold must be a finite number", param_hint="--threshold")
     number = 0
-    try:
-        with Client(url) as client, Progress(console=Console(stderr=True), transient=True) as bar:
-            task = bar.add_task("documents", total=client.collection(collection).count)
+    bars = Progress(console=Console(stderr=True), transient=True)
+    with exit_on(ServiceError), Client(url) as client, bars as bar:
+        task = bar.add_task("documents", total=client.collection(collection).count)
 
-            def show(found: FoundDuplicates) -> None:
-                nonlocal number
-                bar.update(task, completed=found.checked)
-                for group in found.groups:
-                    number += 1
-                    rows = [_row(document) for document in group.documents]
-                    line = json_text.dumps({"documents": rows}, ensure_ascii=False) if json else _as_text(number, rows)
-                    typer.echo(line)
+        def show(found: FoundDuplicates) -> None:
+            nonlocal number
+            bar.update(task, completed=found.checked)
+            for group in found.groups:
+                number += 1
+                rows = [_row(document) for document in group.documents]
+                line = json_text.dumps({"documents": rows}, ensure_ascii=False) if json else _as_text(number, rows)
+                typer.echo(line)
 
-            client.duplicates(collection, min_score=threshold, measure=measure, explain=explain, progress=show)
-    except ServiceError as error:
-        raise SystemExit(str(error)) from error
+        client.duplicates(collection, min_score=threshold, measure=measure, explain=explain, progress=show)
     Console(stderr=True).print(f"groups of two or more documents: {number:,}", highlight=False)
 
 

@@ -9,6 +9,7 @@ import typer
 
 from semblance.service.api.edge.key_entries import SCOPES, check_limits, entry_of
 from semblance.service.callers import Permission
+from semblance.service.cli.toolbox.exits import exit_on
 from semblance.service.filters import OneOf
 from semblance.service.names import RULE, is_name
 
@@ -54,10 +55,8 @@ def new(
     if unknown := [each for each in scope if each not in SCOPES]:
         raise SystemExit(f"unknown scope {unknown[0]!r}: choose from {', '.join(SCOPES)}")
     permission = Permission(tuple(collection or ()), tuple(map(_condition, condition or ())), id_prefix)
-    try:
+    with exit_on(ValueError):
         check_limits(scope, permission)
-    except ValueError as error:
-        raise SystemExit(str(error)) from error
     key = PREFIX + secrets.token_urlsafe(32)
     typer.echo(f"key (shown only now): {key}")
     typer.echo(f"entry for SEMBLANCE_API_KEYS: {entry_of(name, scope, key, permission)}")

@@ -6,6 +6,7 @@ import asyncio
 
 from semblance_client import AsyncClient
 
+from semblance.service.cli.toolbox.exits import exit_on
 from semblance.service.cli.toolbox.options import LOCAL_URL, Url
 
 
@@ -26,7 +27,5 @@ def mcp(url: Url = LOCAL_URL) -> None:
         async with AsyncClient(url) as client:
             await build_server(client).run_stdio_async()
 
-    try:
+    with exit_on(ValueError):
         asyncio.run(serve())
-    except ValueError as error:
-        raise SystemExit(str(error)) from error

@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from semblance.models.errors import BadCheckpoint
+from semblance.service.cli.toolbox.exits import exit_on
 from semblance.service.cli.toolbox.options import Served
 from semblance.service.model_loading.registry import read_served
 from semblance.service.settings import read_settings
@@ -21,10 +22,8 @@ def models(model: Served = None) -> None:
       semblance models --model minilm-words --model mine=/models/mine
       semblance models --model 'cls=minilm?pooling=cls' --model 'tuned=minilm?adapter=runs/x/adapter'
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
-    try:
+    with exit_on(BadCheckpoint):
         served = read_served(read_settings(models=",".join(model) if model else None).models)
-    except BadCheckpoint as error:
-        raise SystemExit(str(error)) from error
     table = Table("name", "pooling", "max tokens", "space", title="Served models (the first is the default)")
     table.add_column("files", overflow="fold")
     for name, files in served.items():

@@ -22,6 +22,7 @@ from semblance.models.files.lines import json_lines, numbered_lines
 from semblance.models.protocols import Encoder, Track
 from semblance.models.text import text_problem
 from semblance.service.cli.toolbox.console import loop_bars
+from semblance.service.cli.toolbox.exits import exit_on
 from semblance.service.model_loading.device import load_single
 from semblance.service.settings import read_settings
 
@@ -53,7 +54,7 @@ def project(
       semblance serve --model 'white=minilm?projection=white.safetensors'
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     console = Console(stderr=True)
-    try:
+    with exit_on(SemblanceError, OSError):
         fit: Projection = catalogue.find(PROJECTIONS, projection)()
         corpus = read_texts(texts)
         encoder = load_single(read_settings(models=model))
@@ -69,8 +70,6 @@ def project(
         }
         fitted = replace(fit.fit(vectors, dims), metadata=about)
         fitted.save(out)
-    except (SemblanceError, OSError) as error:
-        raise SystemExit(str(error)) from error
     d, k = fitted.matrix.shape
     console.print(f"{out}: {projection} from {d} to {k} dimensions, fitted to {len(vectors):,} texts", markup=False)
 

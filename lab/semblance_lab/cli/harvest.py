@@ -15,6 +15,7 @@ from rich.console import Console
 from semblance.models.errors import SemblanceError
 from semblance.service.cli.batches.engines import Address, EngineOption, Report, Runner
 from semblance.service.cli.toolbox.console import print_line, progress_bars
+from semblance.service.cli.toolbox.exits import exit_on
 from semblance.service.settings import read_settings
 from semblance_lab.cli.origin.options import Config, Device, Folder, OriginOptions, Size
 from semblance_lab.origin.errors import BadHarvest
@@ -56,7 +57,7 @@ def harvest(  # noqa: PLR0913 - one parameter an option
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     from semblance_lab.origin.harvest.harvest import HarvestPlan, ShardId  # noqa: PLC0415 - imports pyarrow, which --help does not need
 
-    try:
+    with exit_on(SemblanceError, OSError, stopped="stopped; the same command resumes from the last file"):
         if shard is not None and shards is not None:
             raise BadHarvest("give --shard for one of the shards, or --shards for all, not both")
         ids = [ShardId(i, shards) for i in range(1, shards + 1)] if shards else [ShardId.parse(shard or "1/1")]
@@ -64,10 +65,6 @@ def harvest(  # noqa: PLR0913 - one parameter an option
         tasks = [HarvestTask(options, HarvestPlan(pairs, seed), each, out.resolve()) for each in ids]
         settings = read_settings(device=device)
         run_harvest(tasks, Runner(engine, address, settings), Console(stderr=True))
-    except (SemblanceError, OSError) as error:
-        raise SystemExit(str(error)) from error
-    except KeyboardInterrupt:
-        raise SystemExit("stopped; the same command resumes from the last file") from None
 
 
 @dataclass(frozen=True, slots=True)

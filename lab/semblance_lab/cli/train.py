@@ -17,6 +17,7 @@ from semblance.models.catalogue import explains
 from semblance.models.errors import SemblanceError
 from semblance.models.formats.transformer_folder import read_transformer
 from semblance.service.cli.toolbox.console import print_line, progress_bars
+from semblance.service.cli.toolbox.exits import exit_on
 from semblance.service.cli.toolbox.options import Data, Exclude, split_lists
 from semblance.service.model_loading.device import device_for
 from semblance.service.model_loading.registry import source_of
@@ -70,13 +71,9 @@ def train(  # noqa: PLR0913 - one parameter an option
       semblance train clrcmd --rows triplets.tsv --exclude evaluation --data DATA --out runs/clean
       semblance train clrcmd --rows triplets.tsv --keep books.jsonl --config kept.yaml --out runs/kept
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
-    try:
+    with exit_on(SemblanceError, stopped="stopped; the same command resumes from the last checkpoint"):
         options = TrainingOptions(recipe, config, rows, keep, out, split_lists(exclude), data)
         run_training(options, Console(stderr=True))
-    except SemblanceError as error:
-        raise SystemExit(str(error)) from error
-    except KeyboardInterrupt:
-        raise SystemExit("stopped; the same command resumes from the last checkpoint") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from semblance.models.files.digests import digest, file_sha256
 from semblance.models.files.resumable import LOCK, process_lock
 from semblance.service.cli.batches.engines import Address, EngineOption, Runner
 from semblance.service.cli.toolbox.console import print_line, progress_bars
+from semblance.service.cli.toolbox.exits import exit_on
 from semblance.service.settings import read_settings
 
 if TYPE_CHECKING:
@@ -59,16 +60,12 @@ def embed(  # noqa: PLR0913 - one parameter an option
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     console = Console(stderr=True)
     settings = read_settings()
-    try:
+    with exit_on(SemblanceError, OSError, stopped="stopped; the same command encodes the files that are left"):
         batch = _InputFiles.find(source, out, model)
         tasks = batch.tasks(id_field, text_field, tokens=tokens)
         out.mkdir(parents=True, exist_ok=True)
         with process_lock(out / LOCK, BadDataSet(f"another process is writing to {out}")):
             problems = _run(tasks, Runner(engine, address, settings), out, console)
-    except (SemblanceError, OSError) as error:
-        raise SystemExit(str(error)) from error
-    except KeyboardInterrupt:
-        raise SystemExit("stopped; the same command encodes the files that are left") from None
     if problems:
         raise typer.Exit(1)
 

@@ -23,6 +23,7 @@ from semblance.service.cli.index.documents import DocumentFields
 from semblance.service.cli.index.readers.sources import Format, RowSource, open_source
 from semblance.service.cli.index.rows import DocumentRows
 from semblance.service.cli.toolbox.console import counter_bar, print_line
+from semblance.service.cli.toolbox.exits import exit_on
 from semblance.service.cli.toolbox.options import LOCAL_URL, Url
 from semblance.service.documents.lock import lock_home
 from semblance.service.errors import SpaceMismatch, UnknownCollection
@@ -77,10 +78,8 @@ def add(  # noqa: PLR0913 - one parameter an option
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     console = Console(stderr=True)
     fields = DocumentFields(file.name, id_field, text_field)
-    try:
+    with exit_on(SemblanceError):
         uploads = _vector_uploads(file, fields, console) if vectors else [_upload(file, format_, fields, console)]
-    except SemblanceError as error:
-        raise SystemExit(str(error)) from error
     try:
         for upload in uploads:
             if offline:

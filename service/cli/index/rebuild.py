@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from semblance.models.errors import SemblanceError
+from semblance.service.cli.toolbox.exits import exit_on
 from semblance.service.cli.toolbox.options import StoppedHome
 from semblance.service.composition.stores import open_embedded_store
 from semblance.service.replication.local_node import LocalNode
@@ -32,13 +33,10 @@ def rebuild(
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     settings = read_settings(home=home)
     console = Console()
-    try:
-        with open_embedded_store(settings) as (store, indexes):
-            local = LocalNode(store, indexes)
-            for name in collection or [each.name for each in store.collections()]:
-                with console.status(f"rebuilding {name}"):
-                    asyncio.run(local.rebuild(name))
-                console.print(f"{name}: {len(asyncio.run(local.refresh_index(name))):,} documents", markup=False)
-            local.close()
-    except SemblanceError as error:
-        raise SystemExit(str(error)) from error
+    with exit_on(SemblanceError), open_embedded_store(settings) as (store, indexes):
+        local = LocalNode(store, indexes)
+        for name in collection or [each.name for each in store.collections()]:
+            with console.status(f"rebuilding {name}"):
+                asyncio.run(local.rebuild(name))
+            console.print(f"{name}: {len(asyncio.run(local.refresh_index(name))):,} documents", markup=False)
+        local.close()

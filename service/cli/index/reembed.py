@@ -13,6 +13,7 @@ from semblance_client import Call, Client, Request, Retries
 from semblance_client import SemblanceError as ServiceError
 
 from semblance.service.cli.toolbox.console import counter_bar
+from semblance.service.cli.toolbox.exits import exit_on
 from semblance.service.cli.toolbox.options import LOCAL_URL, Url
 
 Target: TypeAlias = Mapping[str, object]  # body of the request that begins
@@ -50,11 +51,8 @@ def reembed(
         raise typer.BadParameter("name a model or passages, or pass --drop", param_hint="--model")
     target = {"model": model, "passages": _passages(passages)}
     console = Console(stderr=True)
-    try:
-        with Client(url, retries=PATIENCE) as client:
-            result = _drop(client, collection) if drop else _reembed(client, console, collection, target)
-    except ServiceError as error:
-        raise SystemExit(str(error)) from error
+    with exit_on(ServiceError), Client(url, retries=PATIENCE) as client:
+        result = _drop(client, collection) if drop else _reembed(client, console, collection, target)
     console.print(result, markup=False, highlight=False)
 
 

@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from semblance.models.errors import BadCheckpoint, SemblanceError
+from semblance.service.cli.toolbox.exits import exit_on
 from semblance.service.cli.toolbox.options import StoppedHome
 from semblance.service.composition.stores import open_embedded_store
 from semblance.service.model_loading.registry import read_served
@@ -32,15 +33,12 @@ def verify(
     console = Console()
     table = Table("collection", "documents", "version", "snapshot", "faults")
     faults: list[str] = []
-    try:
-        with open_embedded_store(settings) as (store, indexes), console.status("checking"):
-            faults += store.integrity_errors()
-            # reading a damaged database would fail halfway
-            for each in verify_collections(store, indexes, _tables_of_words(settings)) if not faults else ():
-                table.add_row(each.name, f"{each.documents:,}", each.version, each.snapshot, str(len(each.faults)))
-                faults += [f"{each.name}: {fault}" for fault in each.faults]
-    except SemblanceError as error:
-        raise SystemExit(str(error)) from error
+    with exit_on(SemblanceError), open_embedded_store(settings) as (store, indexes), console.status("checking"):
+        faults += store.integrity_errors()
+        # reading a damaged database would fail halfway
+        for each in verify_collections(store, indexes, _tables_of_words(settings)) if not faults else ():
+            table.add_row(each.name, f"{each.documents:,}", each.version, each.snapshot, str(len(each.faults)))
+            faults += [f"{each.name}: {fault}" for fault in each.faults]
     console.print(table)
     for fault in faults[:SHOWN]:
         console.print(fault, markup=False)

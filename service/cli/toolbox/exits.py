@@ -6,9 +6,20 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy.exc import DBAPIError
-
 from semblance.models.errors import SemblanceError
+
+
+@contextmanager
+def exit_on(*failures: type[Exception], stopped: str | None = None) -> Iterator[None]:
+    """Exit with the message of such a failure; with `stopped`, that is the message of Ctrl-C."""
+    try:
+        yield
+    except failures as error:
+        raise SystemExit(str(error)) from error
+    except KeyboardInterrupt:
+        if stopped is None:
+            raise
+        raise SystemExit(stopped) from None
 
 
 @contextmanager
@@ -25,6 +36,8 @@ def exit_on_failure(summary: str) -> Iterator[None]:
 
 def reason_for_operator(error: Exception) -> str | None:
     """Why the store or the disk failed; None for an error that a programmer has to fix."""
+    from sqlalchemy.exc import DBAPIError  # noqa: PLC0415 - most verbs need no database
+
     if isinstance(error, DBAPIError):  # its own text would contain the SQL statement
         return str(error.orig)
     return str(error) if isinstance(error, SemblanceError | OSError | sqlite3.Error) else None

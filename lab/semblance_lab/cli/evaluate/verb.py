@@ -18,6 +18,7 @@ from semblance.models.judgments.bootstrap import Resampling
 from semblance.models.judgments.pairs import GradedPairs
 from semblance.models.protocols import Encoder, Track
 from semblance.service.cli.toolbox.console import TextTable, loop_bars, print_line, print_table
+from semblance.service.cli.toolbox.exits import exit_on
 from semblance.service.cli.toolbox.options import (
     Columns,
     Data,
@@ -147,7 +148,7 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
     options = EvaluationOptions(
         model, url, measures, names, columns, data, Resampling(draws, seed), json, report, deletion, against, same_from
     )
-    try:
+    with exit_on(SemblanceError, ServiceError):
         if conditions:
             sys.exit(0 if all(condition.holds for condition in print_conditions(options)) else 1)
         if reproduce is not None:
@@ -158,8 +159,6 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
             print_typical_scores(options)
         else:
             print_evaluation(options)
-    except (SemblanceError, ServiceError) as error:
-        raise SystemExit(str(error)) from error
 
 
 def print_evaluation(options: EvaluationOptions) -> None:

@@ -14,6 +14,7 @@ from semblance.models.errors import SemblanceError
 from semblance.models.files.digests import digest, file_sha256
 from semblance.models.formats.transformer_folder import read_transformer
 from semblance.service.cli.toolbox.console import counter_bar, print_counts, print_line
+from semblance.service.cli.toolbox.exits import exit_on
 from semblance.service.cli.toolbox.options import Data, Exclude, split_lists
 from semblance.service.cli.toolbox.outputs import atomic_folder
 from semblance.service.model_loading.registry import source_of
@@ -59,12 +60,8 @@ def corpus(
       semblance origin corpus "$SEMBLANCE_DATA/text" --exclude evaluation --data "$SEMBLANCE_DATA" --out runs/origin
       semblance origin corpus book.txt letters.jsonl --config origin.yaml --out runs/origin
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
-    try:
+    with exit_on(SemblanceError, OSError, stopped="stopped; the same command resumes after the last complete folder"):
         make_corpus(texts, out, read_settings_file(config), (split_lists(exclude), data), Console(stderr=True))
-    except (SemblanceError, OSError) as error:
-        raise SystemExit(str(error)) from error
-    except KeyboardInterrupt:
-        raise SystemExit("stopped; the same command resumes after the last complete folder") from None
 
 
 FillFolder: TypeAlias = Callable[[Path, Path], dict[str, Any]]

@@ -17,6 +17,7 @@ from semblance.models.files.resumable import resumable_folder
 from semblance.models.judgments.bootstrap import Resampling
 from semblance.models.judgments.pairs import GradedPairs
 from semblance.service.cli.toolbox.console import TextTable, loop_bars, print_table
+from semblance.service.cli.toolbox.exits import exit_on
 from semblance.service.cli.toolbox.options import Data, JsonFile, ReportFolder, Resamples, require_entries
 from semblance.service.cli.toolbox.outputs import save_json
 from semblance_lab.cli.evaluate.data_sets import read_task
@@ -84,10 +85,8 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
     options = OriginEvaluationOptions(
         names, require_entries(sets, "--sets"), form, pairs, seed, data, Resampling(draws), json, report, resume
     )
-    try:
+    with exit_on(SemblanceError, OSError):
         print_evaluation(OriginOptions(folder, config, size, device), options)
-    except (SemblanceError, OSError) as error:
-        raise SystemExit(str(error)) from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from semblance.models.errors import SemblanceError
 from semblance.service.cli.toolbox.console import TextTable, print_table
+from semblance.service.cli.toolbox.exits import exit_on
 from semblance.service.cli.toolbox.outputs import save_json
 from semblance_lab.cli.origin.options import Config, Device, Folder, Form, OriginOptions, SentenceCounts, Size
 from semblance_lab.origin.scoring.context_explanation import ContextExplanation, Reason
@@ -44,7 +45,7 @@ def explain(  # noqa: PLR0913 - one parameter an option
       semblance origin explain runs/origin "A man plays a guitar." "Someone plays an instrument."
       semblance origin explain runs/origin "Stocks fell." "Prices rose." --form centred --top 10 --json why.json
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
-    try:
+    with exit_on(SemblanceError, OSError):
         origin = OriginOptions(folder, config, size, device).open()
         explanation = origin.explain(a, b, form)
         counts = SentenceCounts()
@@ -54,8 +55,6 @@ def explain(  # noqa: PLR0913 - one parameter an option
             print_table(table)
         if json:
             save_json(as_json(origin, explanation, (a, b)), json)
-    except (SemblanceError, OSError) as error:
-        raise SystemExit(str(error)) from error
 
 
 GAP = "___"

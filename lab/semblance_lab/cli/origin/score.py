@@ -12,6 +12,7 @@ from rich.console import Console
 from semblance.models.errors import BadDataSet, SemblanceError
 from semblance.models.files.tables import read_tsv
 from semblance.service.cli.toolbox.console import loop_bars
+from semblance.service.cli.toolbox.exits import exit_on
 from semblance_lab.cli.origin.options import Config, Device, Folder, Form, OriginOptions, SentenceCounts, Size
 
 if TYPE_CHECKING:
@@ -46,12 +47,10 @@ def score(  # noqa: PLR0913 - one parameter an option
     if (rows is None) != (a is not None and b is not None):
         raise typer.BadParameter("give either two sentences or a table", param_hint="A B or --rows")
     console = Console(stderr=True)
-    try:
+    with exit_on(SemblanceError, OSError):
         pairs = [(str(a), str(b))] if rows is None else read_pairs(rows)
         origin = OriginOptions(folder, config, size, device).open()
         print_scores(origin, pairs, form, console, alone=rows is None)
-    except (SemblanceError, OSError) as error:
-        raise SystemExit(str(error)) from error
 
 
 COLUMNS = ("sentence1", "sentence2")

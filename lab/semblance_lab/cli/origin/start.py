@@ -10,6 +10,7 @@ from rich.console import Console
 
 from semblance.models.errors import SemblanceError
 from semblance.service.cli.toolbox.console import print_line
+from semblance.service.cli.toolbox.exits import exit_on
 from semblance.service.cli.toolbox.outputs import atomic_folder
 from semblance_lab.cli.origin.options import Folder
 from semblance_lab.origin.origin_folder import TOKENS, VOCABULARY
@@ -47,7 +48,7 @@ def start(  # noqa: PLR0913 - one parameter an option
     if dim % heads:
         raise typer.BadParameter(f"{heads} heads do not divide {dim} dimensions", param_hint="--heads and --dim")
     console = Console(stderr=True)
-    try:
+    with exit_on(SemblanceError, OSError):
         shape, vocabulary = BertShape(dim, layers, heads, seed=seed), folder / VOCABULARY
         size = Vocabulary.open(vocabulary).size
         with atomic_folder(out) as (result, _):
@@ -60,6 +61,4 @@ def start(  # noqa: PLR0913 - one parameter an option
                     vectors = learn_vectors(tokens, size, SkipGram(shape.static_dim, seed=seed))
                 write_static(vocabulary, vectors, shape, result)
                 source = f"word vectors of {tokens.tokens:,} tokens"
-    except (SemblanceError, OSError) as error:
-        raise SystemExit(str(error)) from error
     print_line(console, f"{out}: vocabulary of {size:,}, {layers} layers, {source}")

@@ -12,6 +12,7 @@ from rich.console import Console
 from semblance.models.errors import SemblanceError
 from semblance.models.formats.transformer_folder import read_transformer
 from semblance.service.cli.toolbox.console import print_counts, progress_bars
+from semblance.service.cli.toolbox.exits import exit_on
 from semblance.service.model_loading.device import torch_device
 from semblance.service.model_loading.registry import source_of
 from semblance.service.settings import read_settings
@@ -37,12 +38,8 @@ def train(
       semblance origin train runs/origin
       semblance origin train runs/origin --config origin.yaml --device cuda
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
-    try:
+    with exit_on(SemblanceError, OSError, stopped="stopped; the same command resumes from the last checkpoint"):
         train_folder(folder, config, device, Console(stderr=True))
-    except (SemblanceError, OSError) as error:
-        raise SystemExit(str(error)) from error
-    except KeyboardInterrupt:
-        raise SystemExit("stopped; the same command resumes from the last checkpoint") from None
 
 
 def train_folder(folder: Path, config: Path | None, device: str | None, console: Console) -> None:

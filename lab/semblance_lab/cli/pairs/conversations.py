@@ -16,6 +16,7 @@ from rich.console import Console
 from semblance.models.errors import SemblanceError
 from semblance.models.files.lines import Advance
 from semblance.service.cli.toolbox.console import print_counts, progress_bars
+from semblance.service.cli.toolbox.exits import exit_on
 from semblance.service.cli.toolbox.outputs import atomic_folder
 from semblance_lab.corpora.archive import read_tweets, tweet_files
 from semblance_lab.corpora.tweets import Tally
@@ -65,7 +66,7 @@ def tweets(  # noqa: PLR0913 - one parameter an option
 
     sizes = Sizes(queries, positives, negatives)
     plan = CorpusPlan(TWEET_BENCHMARKS, TWEET_PAIRS, sizes, pairs, seed)
-    try:
+    with exit_on(SemblanceError, OSError):
         files = tweet_files(path)
         make_pair_sets(
             files,
@@ -74,8 +75,6 @@ def tweets(  # noqa: PLR0913 - one parameter an option
             (memory_mb, threads),
             out,
         )
-    except (SemblanceError, OSError) as error:
-        raise SystemExit(str(error)) from error
 
 
 def threads(  # noqa: PLR0913 - one parameter an option
@@ -111,7 +110,7 @@ def threads(  # noqa: PLR0913 - one parameter an option
 
     sizes = Sizes(held_out, positives, negatives)
     plan = CorpusPlan((THREAD_BENCHMARK,), (THREAD_PAIRS,), sizes, pairs, seed)
-    try:
+    with exit_on(SemblanceError, OSError):
         make_pair_sets(
             [file],
             lambda tables, tally, advance: {"threads": link_threads(tables, file, tally, advance)},
@@ -119,8 +118,6 @@ def threads(  # noqa: PLR0913 - one parameter an option
             (memory_mb, threads),
             out,
         )
-    except (SemblanceError, OSError) as error:
-        raise SystemExit(str(error)) from error
 
 
 def make_pair_sets(

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from semblance.models.errors import SemblanceError
 from semblance.service.cli.toolbox.console import print_counts, print_line
+from semblance.service.cli.toolbox.exits import exit_on
 from semblance.service.cli.toolbox.outputs import atomic_folder
 from semblance_lab.cli.origin.options import Form as FormOption
 from semblance_lab.cli.pairs.conversations import Out, Seed
@@ -49,10 +50,8 @@ def harvest(
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     from semblance_lab.origin.harvest.dataset import SplitShares  # noqa: PLC0415 - imports pyarrow, which --help does not need
 
-    try:
+    with exit_on(SemblanceError, OSError):
         join(folders, form, SplitShares(dev, test, seed), out)
-    except (SemblanceError, OSError) as error:
-        raise SystemExit(str(error)) from error
 
 
 def join(folders: Sequence[Path], form: Form, split: SplitShares, out: Path) -> None:
