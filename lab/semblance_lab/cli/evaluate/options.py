@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, TypeAlias
 
+import typer
 from semblance_client import Client
 
 from semblance.models.errors import BadDataSet
@@ -22,6 +24,55 @@ from semblance_lab.cli.evaluate.remote_scorer import RemoteScorer, split_mode
 from semblance_lab.evaluation.metrics.deletion import deletion_task
 from semblance_lab.evaluation.scorer import LocalScorer, Scorer
 from semblance_lab.evaluation.tasks import Retrieval, Task
+
+Model: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        help="Model, as for `semblance serve` or only its source; with --url, a model served there.",
+        show_default="the first of SEMBLANCE_MODELS, or the default of the service",
+    ),
+]
+Against: TypeAlias = Annotated[
+    str | None,
+    typer.Option(help="Second model, as --model without --url: figures are compared with its own on one resampling."),
+]
+Measures: TypeAlias = Annotated[
+    list[str],
+    typer.Option(
+        help="Measures, comma-separated; others are compared with the first, unless --against is given. A search "
+        "of --url may have a mode: lexical:cosine, hybrid:rcmd1."
+    ),
+]
+Sets: TypeAlias = Annotated[
+    list[str],
+    typer.Option(help="Data sets, comma-separated; KIND:PATH for your own file, panel for sets of many domains."),
+]
+ServiceUrl: TypeAlias = Annotated[str | None, typer.Option(help="Evaluate the service running at this address.")]
+Reproduce: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="PAPER", help="Test the claims of a paper instead: its name, or all.")
+]
+Calibrate: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--calibrate",
+        help="Print precision and recall by threshold, and how reliable probabilities are, for sets of labeled "
+        "pairs instead.",
+    ),
+]
+Conditions: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--conditions",
+        help="Print how far the configured runtime and precision are from float32 (docs/performance.md).",
+    ),
+]
+Typical: TypeAlias = Annotated[
+    bool, typer.Option("--typical", help="Print typical scores of random, related and paraphrase pairs instead.")
+]
+Deletion: TypeAlias = Annotated[
+    bool, typer.Option("--deletion", help="Also test explanations by deleting words of graded pairs.")
+]
+ResamplingSeed: TypeAlias = Annotated[int, typer.Option(min=0, help="Seed of the resampling.")]
 
 
 @dataclass(frozen=True, slots=True)
