@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
+Value = TypeVar("Value")
 
 _deadline: ContextVar[float] = ContextVar("deadline", default=float("inf"))
 _needed: ContextVar[Callable[[], bool]] = ContextVar("needed", default=lambda: True)
@@ -19,16 +20,7 @@ _needed: ContextVar[Callable[[], bool]] = ContextVar("needed", default=lambda: T
 
 def with_deadline(act: Callable[[], Result], seconds: float) -> Callable[[], Result]:
     """Wrap `act` for another thread, where `expired` turns true `seconds` from now."""
-    at = time.monotonic() + seconds
-
-    def run() -> Result:
-        token = _deadline.set(at)
-        try:
-            return act()
-        finally:
-            _deadline.reset(token)
-
-    return run
+    return _with_value(_deadline, time.monotonic() + seconds, act)
 
 
 class CallerLeft(Exception):
@@ -37,13 +29,16 @@ class CallerLeft(Exception):
 
 def while_needed(act: Callable[[], Result], needed: Callable[[], bool]) -> Callable[[], Result]:
     """Wrap `act` for another thread, where `stop_if_left` raises once it is not needed any more."""
+    return _with_value(_needed, needed, act)
 
+
+def _with_value(variable: ContextVar[Value], value: Value, act: Callable[[], Result]) -> Callable[[], Result]:
     def run() -> Result:
-        token = _needed.set(needed)
+        token = variable.set(value)
         try:
             return act()
         finally:
-            _needed.reset(token)
+            variable.reset(token)
 
     return run
 
