@@ -6,7 +6,8 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from functools import partial
 from importlib.metadata import version
 from importlib.resources import files
 
@@ -24,6 +25,7 @@ from semblance.service.api.edge.stack import Edge, EdgePolicy
 from semblance.service.api.routes import ROUTERS, docs_page, playground
 from semblance.service.composition.services import open_services, served_models
 from semblance.service.errors import NotReady
+from semblance.service.model_loading.registry import LazyModels
 from semblance.service.observability.metrics import Metrics
 from semblance.service.observability.tracing import NOT_TRACED, telemetry_config
 from semblance.service.ports.documents import Document
@@ -57,33 +59,17 @@ def create_app(
         BadCheckpoint: the files of a served model are missing, damaged or not supported.
         NoSuchDevice: a served model needs the configured device, and torch cannot use it.
     """
-    metrics, readiness = Metrics(), Readiness()
-    draining = draining or Draining()
+    metrics, readiness, draining = Metrics(), Readiness(), draining or Draining()
     keys = KeyRing(settings.api_keys.get_secret_value(), settings.api_keys_file)
     guard = Guard(keys, settings.metrics_open)
     models = served_models(settings)
-
-    @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with AsyncExitStack() as stack:
-            try:
-                opening = open_services(settings, models, metrics, readiness, draining.fail)
-                app.state.services = await stack.enter_async_context(opening)
-                metrics.set_build(models.default, models.loaded()[models.default].build)
-                if settings.sample:
-                    await _when_ready(lambda: _store_sample(app.state.services))
-                await _when_ready(lambda: _log_other_models(app.state.services, models.default))
-            except Exception as error:
-                await stack.aclose()
-                on_failed_start(error)
-                raise
-            yield
-
+    opening = partial(open_services, settings, models, metrics, readiness, draining.fail)
+    prepare = partial(_prepare, settings, models, metrics)
     app = FastAPI(
         title="Semblance",
         summary="Sentence similarity and semantic search that show their work.",
         version=version("semblance-server"),
-        lifespan=lifespan,
+        lifespan=partial(_lifespan, opening, prepare, on_failed_start),
         telemetry=telemetry_config(tracers, exclude=is_monitoring),
         docs_url=None,
         redoc_url=None,
@@ -101,6 +87,33 @@ def create_app(
     for router in ROUTERS:
         app.include_router(router)
     return app
+
+
+@asynccontextmanager
+async def _lifespan(
+    opening: Callable[[], AbstractAsyncContextManager[Services]],
+    prepare: Callable[[Services], Awaitable[None]],
+    on_failed_start: Callable[[Exception], None],
+    app: FastAPI,
+) -> AsyncIterator[None]:
+    """The services, opened and prepared, as the state of the application."""
+    async with AsyncExitStack() as stack:
+        try:
+            app.state.services = await stack.enter_async_context(opening())
+            await prepare(app.state.services)
+        except Exception as error:
+            await stack.aclose()
+            on_failed_start(error)
+            raise
+        yield
+
+
+async def _prepare(settings: Settings, models: LazyModels, metrics: Metrics, services: Services) -> None:
+    """Count the build of the default model, store the sample if wanted, log other models."""
+    metrics.set_build(models.default, models.loaded()[models.default].build)
+    if settings.sample:
+        await _when_ready(lambda: _store_sample(services))
+    await _when_ready(lambda: _log_other_models(services, models.default))
 
 
 async def _when_ready(act: Callable[[], Awaitable[None]]) -> None:
