@@ -19,6 +19,7 @@ from semblance.models.judgments.pair_scorer import PairScorer
 from semblance.models.judgments.pairs import GradedPairs, LabeledPairs, labeled
 from semblance.models.judgments.reliability import Reliability, Scored, cross_fitted, error_cell, reliability
 from semblance.models.judgments.user_tables import PAIR_LAYOUTS, read_user_data, renamed_columns
+from semblance.models.protocols import Encoder
 from semblance.models.text import Booleans
 from semblance.service.cli.toolbox.console import TextTable, loop_bars, print_line, print_table
 from semblance.service.cli.toolbox.exits import exit_on
@@ -76,20 +77,12 @@ def calibrate(  # noqa: PLR0913 - one parameter an option
     with exit_on(SemblanceError, OSError, ValueError):
         for each in measures:
             similarity(each)  # an unknown name fails before any work is done
-        task = _read(pairs, data, columns)
-        if isinstance(task, LabeledPairs) and same_from is not None:
-            raise BadDataSet(f"{pairs} has labels instead of grades: leave out --same-from")
-        found = labeled(pairs, task, same_from)
-        _require_enough(pairs, found)
-        encoder = load_model(model, settings)
-        with loop_bars(Console(stderr=True)) as track:
-            scores = PairScorer(encoder, track).scores(measures, found.left, found.right)
-        matches = np.asarray(found.matches, np.bool_)
+        found = _labeled_pairs(pairs, _read(pairs, data, columns), same_from)
         shown = name or Path(pairs.partition(":")[2] or pairs).stem
-        fitted = [_fit(encoder.name, encoder.space, each, shown, (scores[each], matches)) for each in measures]
+        fitted = _fit_all(load_model(model, settings), measures, found, shown)
         files = [save_calibration(settings.home.expanduser(), each) for each in fitted]
     header = ("measure", "pairs", "matches", "calibration error", "Brier score")
-    print_table(TextTable(f"{encoder.name}, fitted to {shown}", header, tuple(_rows(fitted))))
+    print_table(TextTable(f"{fitted[0].model}, fitted to {shown}", header, tuple(_rows(fitted))))
     print_line(Console(), f"kept in {files[0].parent}; restart the service to use them")
 
 
@@ -101,14 +94,29 @@ def _read(name: str, data: Path | None, columns: Sequence[str]) -> GradedPairs |
     return task
 
 
-def _require_enough(name: str, pairs: LabeledPairs) -> None:
-    """Raises BadDataSet: too few pairs, or too few of a label."""
+def _labeled_pairs(name: str, task: GradedPairs | LabeledPairs, same_from: float | None) -> LabeledPairs:
+    """The pairs with labels, made from grades by `same_from`.
+
+    Raises:
+        BadDataSet: there are too few pairs, or too few of a label; or `same_from` is missing, or not needed.
+    """
+    if isinstance(task, LabeledPairs) and same_from is not None:
+        raise BadDataSet(f"{name} has labels instead of grades: leave out --same-from")
+    pairs = labeled(name, task, same_from)
     total, matches = len(pairs.matches), sum(pairs.matches)
     if total < MIN_PAIRS or min(matches, total - matches) < MIN_OF_A_LABEL:
         raise BadDataSet(
             f"{name} has {total:,} pairs, {matches:,} of which match: a calibration needs {MIN_PAIRS} pairs or more, "
             f"with {MIN_OF_A_LABEL} that match and {MIN_OF_A_LABEL} that do not"
         )
+    return pairs
+
+
+def _fit_all(encoder: Encoder, measures: Sequence[str], pairs: LabeledPairs, data: str) -> list[CalibrationFile]:
+    with loop_bars(Console(stderr=True)) as track:
+        scores = PairScorer(encoder, track).scores(measures, pairs.left, pairs.right)
+    matches = np.asarray(pairs.matches, np.bool_)
+    return [_fit(encoder.name, encoder.space, each, data, (scores[each], matches)) for each in measures]
 
 
 def _fit(model: str, space: str, measure: str, data: str, scored: Scored) -> CalibrationFile:

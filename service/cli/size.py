@@ -100,10 +100,14 @@ def size(  # noqa: PLR0913 - one parameter an option
     )
     if milvus:
         prices = Prices(machine_gb * 1e9, machine_price, terabyte_price)
-        _show_milvus(
-            documents, estimate_milvus(round(documents * passages), dim, metadata, needed.database, prices), needed
-        )
-        return
+        on_milvus = estimate_milvus(round(documents * passages), dim, metadata, needed.database, prices)
+        _show_milvus(documents, on_milvus, needed)
+    else:
+        _show(documents, needed)
+
+
+def _show(documents: int, needed: SizeEstimate) -> None:
+    """Print what a collection needs with a copy in each replica."""
     table = Table("what", "GB", title=f"{documents:,} documents in {needed.engine}", title_justify="left")
     table.add_row("memory of a replica", _gb(needed.memory))
     table.add_row("file cache that speeds up searches by terms", _gb(needed.cached))

@@ -17,6 +17,7 @@ from semblance.models.files.resumable import LOCK, process_lock
 from semblance.service.cli.batches.engines import Address, EngineOption, Runner
 from semblance.service.cli.toolbox.console import print_line, progress_bars
 from semblance.service.cli.toolbox.exits import exit_on
+from semblance.service.cli.toolbox.options import IdField, TextFields
 from semblance.service.settings import read_settings
 
 if TYPE_CHECKING:
@@ -36,10 +37,8 @@ def embed(  # noqa: PLR0913 - one parameter an option
     tokens: Annotated[
         bool, typer.Option("--tokens", help="Write token codes, too, for collections with tokens.")
     ] = False,
-    id_field: Annotated[str | None, typer.Option(help="Field with the id.", show_default="id or _id")] = None,
-    text_field: Annotated[
-        list[str], typer.Option(help="Field with the text; repeatable, then joined.", show_default="title and text")
-    ] = [],  # noqa: B006 - Typer copies it
+    id_field: IdField = None,
+    text_field: TextFields = [],  # noqa: B006 - Typer copies it
     engine: EngineOption = "local",
     address: Address = None,
 ) -> None:

@@ -24,7 +24,7 @@ from semblance.service.cli.index.readers.sources import Format, RowSource, open_
 from semblance.service.cli.index.rows import DocumentRows
 from semblance.service.cli.toolbox.console import counter_bar, print_line
 from semblance.service.cli.toolbox.exits import exit_on
-from semblance.service.cli.toolbox.options import LOCAL_URL, Url
+from semblance.service.cli.toolbox.options import LOCAL_URL, IdField, TextFields, Url
 from semblance.service.documents.lock import lock_home
 from semblance.service.errors import SpaceMismatch, UnknownCollection
 from semblance.service.settings import Settings, read_settings
@@ -41,10 +41,8 @@ def add(  # noqa: PLR0913 - one parameter an option
     ],
     collection: Annotated[str, typer.Option(help="Collection to fill; created if missing.")],
     *,
-    id_field: Annotated[str | None, typer.Option(help="Field with the id.", show_default="id or _id")] = None,
-    text_field: Annotated[
-        list[str], typer.Option(help="Field with the text; repeatable, then joined.", show_default="title and text")
-    ] = [],  # noqa: B006 - Typer copies it
+    id_field: IdField = None,
+    text_field: TextFields = [],  # noqa: B006 - Typer copies it
     format_: Annotated[Format | None, typer.Option("--format", help="Format.", show_default="by the suffix")] = None,
     vectors: Annotated[
         bool, typer.Option("--vectors", help="Store files of `semblance embed` with their vectors, encoding nothing.")

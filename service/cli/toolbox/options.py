@@ -24,6 +24,14 @@ StoppedHome: TypeAlias = Annotated[
 Data: TypeAlias = Annotated[
     Path | None, typer.Option(envvar="SEMBLANCE_DATA", help="Folder of benchmark data (docs/measures.md).")
 ]
+IdField: TypeAlias = Annotated[str | None, typer.Option(help="Field with the id.", show_default="id or _id")]
+TextFields: TypeAlias = Annotated[
+    list[str], typer.Option(help="Field with the text; repeatable, then joined.", show_default="title and text")
+]
+OutFolder: TypeAlias = Annotated[
+    Path, typer.Option(help="Folder to create; it may exist if it is empty.", file_okay=False)
+]
+Seed: TypeAlias = Annotated[int, typer.Option(min=0, help="Seed of the sampling.")]
 JsonFile: TypeAlias = Annotated[Path | None, typer.Option(help="Write all figures to this file.", dir_okay=False)]
 ReportFolder: TypeAlias = Annotated[
     Path | None, typer.Option(help="Write report.md with plots to this folder.", file_okay=False)

@@ -18,7 +18,7 @@ from semblance.models.judgments.bootstrap import Resampling
 from semblance.models.judgments.pairs import GradedPairs
 from semblance.service.cli.toolbox.console import TextTable, loop_bars, print_table
 from semblance.service.cli.toolbox.exits import exit_on
-from semblance.service.cli.toolbox.options import Data, JsonFile, ReportFolder, Resamples, require_entries
+from semblance.service.cli.toolbox.options import Data, JsonFile, ReportFolder, Resamples, Seed, require_entries
 from semblance.service.cli.toolbox.outputs import save_json
 from semblance_lab.cli.evaluate.data_sets import read_task
 from semblance_lab.cli.origin.options import Config, Device, Folder, Form, OriginOptions, SentenceCounts, Size
@@ -41,7 +41,7 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
         "stsb_dev,stsb"
     ],
     pairs: Annotated[int, typer.Option(min=3, help="Pairs sampled from each set; all if it has fewer.")] = 300,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the sampling.")] = 0,
+    seed: Seed = 0,
     variants: Annotated[
         list[str],
         typer.Option(

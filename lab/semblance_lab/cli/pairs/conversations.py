@@ -17,6 +17,7 @@ from semblance.models.errors import SemblanceError
 from semblance.models.files.lines import Advance
 from semblance.service.cli.toolbox.console import print_counts, progress_bars
 from semblance.service.cli.toolbox.exits import exit_on
+from semblance.service.cli.toolbox.options import OutFolder, Seed
 from semblance.service.cli.toolbox.outputs import atomic_folder
 from semblance_lab.corpora.archive import read_tweets, tweet_files
 from semblance_lab.corpora.tweets import Tally
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from semblance_lab.corpora.sets import CorpusPlan, SetCounts
     from semblance_lab.corpora.tables import Tables
 
-Out: TypeAlias = Annotated[Path, typer.Option(help="Folder to create; it may exist if it is empty.", file_okay=False)]
-Seed: TypeAlias = Annotated[int, typer.Option(min=0, help="Seed of the sampling.")]
+Positives: TypeAlias = Annotated[int, typer.Option(min=1, help="Positives per query.")]
+Negatives: TypeAlias = Annotated[int, typer.Option(min=1, help="Negatives per query.")]
 MaxPairs: TypeAlias = Annotated[int, typer.Option("--pairs", min=1, help="Maximum pairs per set.")]
 Memory: TypeAlias = Annotated[int, typer.Option(min=100, help="Memory for tables in MB; the rest spills to disk.")]
 Threads: TypeAlias = Annotated[
@@ -37,10 +38,10 @@ Threads: TypeAlias = Annotated[
 def tweets(  # noqa: PLR0913 - one parameter an option
     *,
     path: Annotated[Path, typer.Argument(exists=True, metavar="PATH", help="Folder searched recursively, or a file.")],
-    out: Out,
+    out: OutFolder,
     queries: Annotated[int, typer.Option(min=0, help="Maximum queries per ranking; 0 for none.")] = 5_000,
-    positives: Annotated[int, typer.Option(min=1, help="Positives per query.")] = 5,
-    negatives: Annotated[int, typer.Option(min=1, help="Negatives per query.")] = 25,
+    positives: Positives = 5,
+    negatives: Negatives = 25,
     pairs: MaxPairs = 250_000,
     seed: Seed = 42,
     memory_mb: Memory = 1_000,
@@ -64,17 +65,13 @@ def tweets(  # noqa: PLR0913 - one parameter an option
     from semblance_lab.corpora.rankings import TWEET_BENCHMARKS, Sizes  # noqa: PLC0415 - likewise
     from semblance_lab.corpora.sets import TWEET_PAIRS, CorpusPlan  # noqa: PLC0415 - likewise
 
-    sizes = Sizes(queries, positives, negatives)
-    plan = CorpusPlan(TWEET_BENCHMARKS, TWEET_PAIRS, sizes, pairs, seed)
+    def link(tables: Tables, tally: Tally, advance: Advance) -> dict[str, int]:
+        return {"tweets": link_tweets(tables, read_tweets(files, tally, advance))}
+
+    plan = CorpusPlan(TWEET_BENCHMARKS, TWEET_PAIRS, Sizes(queries, positives, negatives), pairs, seed)
     with exit_on(SemblanceError, OSError):
         files = tweet_files(path)
-        make_pair_sets(
-            files,
-            lambda tables, tally, advance: {"tweets": link_tweets(tables, read_tweets(files, tally, advance))},
-            plan,
-            (memory_mb, threads),
-            out,
-        )
+        make_pair_sets(files, link, plan, (memory_mb, threads), out)
 
 
 def threads(  # noqa: PLR0913 - one parameter an option
@@ -83,10 +80,10 @@ def threads(  # noqa: PLR0913 - one parameter an option
         Path,
         typer.Argument(exists=True, dir_okay=False, metavar="FILE", help="Table with one pair of linked texts a row."),
     ],
-    out: Out,
+    out: OutFolder,
     held_out: Annotated[int, typer.Option(min=0, help="Maximum held-out threads, one query each.")] = 500,
-    positives: Annotated[int, typer.Option(min=1, help="Positives per query.")] = 1,
-    negatives: Annotated[int, typer.Option(min=1, help="Negatives per query.")] = 29,
+    positives: Positives = 1,
+    negatives: Negatives = 29,
     pairs: MaxPairs = 250_000,
     seed: Seed = 42,
     memory_mb: Memory = 1_000,
@@ -108,16 +105,12 @@ def threads(  # noqa: PLR0913 - one parameter an option
     from semblance_lab.corpora.rankings import THREAD_BENCHMARK, Sizes  # noqa: PLC0415 - likewise
     from semblance_lab.corpora.sets import THREAD_PAIRS, CorpusPlan  # noqa: PLC0415 - likewise
 
-    sizes = Sizes(held_out, positives, negatives)
-    plan = CorpusPlan((THREAD_BENCHMARK,), (THREAD_PAIRS,), sizes, pairs, seed)
+    def link(tables: Tables, tally: Tally, advance: Advance) -> dict[str, int]:
+        return {"threads": link_threads(tables, file, tally, advance)}
+
+    plan = CorpusPlan((THREAD_BENCHMARK,), (THREAD_PAIRS,), Sizes(held_out, positives, negatives), pairs, seed)
     with exit_on(SemblanceError, OSError):
-        make_pair_sets(
-            [file],
-            lambda tables, tally, advance: {"threads": link_threads(tables, file, tally, advance)},
-            plan,
-            (memory_mb, threads),
-            out,
-        )
+        make_pair_sets([file], link, plan, (memory_mb, threads), out)
 
 
 def make_pair_sets(

@@ -15,9 +15,9 @@ from rich.console import Console
 from semblance.models.errors import SemblanceError
 from semblance.service.cli.toolbox.console import print_counts, print_line
 from semblance.service.cli.toolbox.exits import exit_on
+from semblance.service.cli.toolbox.options import OutFolder, Seed
 from semblance.service.cli.toolbox.outputs import atomic_folder
 from semblance_lab.cli.origin.options import Form as FormOption
-from semblance_lab.cli.pairs.conversations import Out, Seed
 from semblance_lab.origin.scoring.scoring import Form
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def harvest(
     folders: Annotated[
         list[Path], typer.Argument(exists=True, file_okay=False, metavar="DIR...", help="Folders of shards.")
     ],
-    out: Out,
+    out: OutFolder,
     form: FormOption = "cosine",
     dev: Annotated[float, typer.Option(min=0, max=1, help="Fraction of the bundles for dev.")] = 0.01,
     test: Annotated[float, typer.Option(min=0, max=1, help="Fraction of the bundles for test.")] = 0.01,

@@ -92,26 +92,31 @@ def build_corpus(
     """
     staged = scratch / "staged.arrow"
     sentences = _SentenceFilter(evaluated)
-    with _sentence_file(staged) as arrow:
-        writer, keys = SentenceWriter(arrow), []
+    keys, kept = _stage(documents, sentences, settings.chunk_sentences, staged)
+    _require_two(keys, sentences.counts)
+    part_of = _assign_parts(keys, settings)
+    (folder / DOCUMENTS).write_text(json.dumps(_names(keys, part_of), ensure_ascii=False) + "\n", "utf-8")
+    distribute(staged, part_of, [folder / f"{part}.arrow" for part in CORPUS_PARTS])
+    parts = {part: _sizes(Corpus.open(folder, part)) for part in CORPUS_PARTS}
+    used = sum(sizes["sentences"] for sizes in parts.values())
+    not_drawn = {NOT_DRAWN: int((part_of == LEFT_OUT).sum()), OF_NOT_DRAWN: kept - used}
+    return CorpusCounts({**sentences.counts, **not_drawn}, parts)
+
+
+def _stage(
+    documents: Iterable[CorpusDocument], sentences: _SentenceFilter, chunk_sentences: int, file: Path
+) -> tuple[list[_DocumentKey], int]:
+    """Write the remaining runs; returns keys of their documents, and how many sentences."""
+    keys = []
+    with _sentence_file(file) as arrow:
+        writer = SentenceWriter(arrow)
         for document in documents:
             if runs := sentences.runs(document):
                 keys.append(_DocumentKey(document.name, sentences.content))
                 for run in runs:
-                    writer.add_run(len(keys) - 1, run, settings.chunk_sentences)
+                    writer.add_run(len(keys) - 1, run, chunk_sentences)
         writer.flush()
-    _require_two(keys, sentences.counts)
-    part_of = _assign_parts(keys, settings)
-    names = {
-        part: [key.name for key, number in zip(keys, part_of.tolist(), strict=True) if number == at]
-        for at, part in enumerate(CORPUS_PARTS)
-    }
-    (folder / DOCUMENTS).write_text(json.dumps(names, ensure_ascii=False) + "\n", "utf-8")
-    distribute(staged, part_of, [folder / f"{part}.arrow" for part in CORPUS_PARTS])
-    parts = {part: _sizes(Corpus.open(folder, part)) for part in CORPUS_PARTS}
-    used = sum(sizes["sentences"] for sizes in parts.values())
-    not_drawn = {NOT_DRAWN: int((part_of == LEFT_OUT).sum()), OF_NOT_DRAWN: writer.sentences - used}
-    return CorpusCounts({**sentences.counts, **not_drawn}, parts)
+    return keys, writer.sentences
 
 
 class _SentenceFilter:
@@ -207,6 +212,14 @@ def _assign_parts(keys: Sequence[_DocumentKey], settings: CorpusSettings) -> NDA
     part_of[used] = CORPUS_PARTS.index("train")
     part_of[by_hash[:held_out]] = CORPUS_PARTS.index("held_out")
     return part_of
+
+
+def _names(keys: Sequence[_DocumentKey], part_of: NDArray[np.int8]) -> dict[CorpusPart, list[str]]:
+    """Names of the documents of each part."""
+    return {
+        part: [key.name for key, number in zip(keys, part_of.tolist(), strict=True) if number == at]
+        for at, part in enumerate(CORPUS_PARTS)
+    }
 
 
 def _sizes(corpus: Corpus) -> dict[str, int]:
