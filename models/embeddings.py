@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from semblance.models.text import TokenizedText
+from semblance.models.text import TokenizedText, join_tokens
 
 Floats: TypeAlias = NDArray[np.float32]
 Doubles: TypeAlias = NDArray[np.float64]
@@ -29,6 +29,7 @@ class TokenEmbeddings:
         text: the tokens of the vectors; None where only vectors were stored (token codes).
         pooled_vector: (d,) float32, where it is not the weighted mean, or where the token vectors were not requested.
         mean_pooled: whether the pooled vector is the weighted mean of the token vectors.
+        passages: those of a text that is read in passages, whose tokens lie in the whole text; empty for others.
     """
 
     vectors: Floats
@@ -36,6 +37,7 @@ class TokenEmbeddings:
     text: TokenizedText | None = None
     pooled_vector: Floats | None = None
     mean_pooled: bool = True
+    passages: tuple[TokenEmbeddings, ...] = ()
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -119,6 +121,34 @@ class TokenEmbeddings:
         pooled = 0 if self.pooled_vector is None else self.pooled_vector.nbytes
         text = 0 if self.text is None else self.text.nbytes
         return self.vectors.nbytes + self.weights.nbytes + pooled + text
+
+
+def own_tokens(embeddings: TokenEmbeddings) -> int:
+    """Number of tokens of a text, special and prompt tokens not included."""
+    assert embeddings.text is not None, "a passage has its text"
+    return int((~embeddings.text.special).sum())
+
+
+def join_passages(passages: Sequence[TokenEmbeddings]) -> TokenEmbeddings:
+    """A long text as its passages: all their tokens, and the mean of their pooled vectors, weighted by tokens.
+
+    With n_p own tokens and the pooled vector u_p of passage p, N the sum of n_p and z = sum_p n_p u_p / N, the pooled
+    vector has the direction of z and the mean length of theirs, sum_p n_p |u_p| / N: 1 where they have unit length.
+
+    Args:
+        passages: with their texts, as tokens of the whole one; in reading order.
+    """
+    counts = np.array([own_tokens(passage) for passage in passages], np.float64)
+    pooled = pooled_rows(passages).astype(np.float64)
+    length = counts @ np.linalg.norm(pooled, axis=1) / counts.sum()
+    return TokenEmbeddings(
+        vectors=np.concatenate([passage.vectors for passage in passages]),
+        weights=np.concatenate([passage.weights for passage in passages]),
+        text=join_tokens([passage.text for passage in passages if passage.text is not None]),
+        pooled_vector=(length * unit_rows(counts @ pooled)).astype(np.float32),
+        mean_pooled=False,
+        passages=tuple(passages),
+    )
 
 
 def pooled_rows(texts: Sequence[TokenEmbeddings]) -> Floats:

@@ -8,12 +8,11 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from semblance.models.embeddings import Doubles, TokenEmbeddings
-from semblance.models.text import TokenizedText, Truncate, Unit, Units
+from semblance.models.text import Ints, TokenizedText, Unit, Units, is_visible
 
 MAX_PARTNERS = 3  # of a word, named in a difference
 ROUNDING = 1e-10  # of sums in float64; a larger remainder of a score is a part of a difference
 
-RemovedAt: TypeAlias = Truncate | Literal["BOTH"]  # where tokens of a text were removed
 PartKind: TypeAlias = Literal["word", "special", "rest", "term"]
 
 
@@ -29,25 +28,27 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class ReadText:
-    """A text, and the part of it that the model read: its characters `start` to `end`.
+    """A text, and the part of it that a score or its links are of: its characters `start` to `end`.
 
-    The part is all of the text unless it was truncated.
+    The part is all of the text unless tokens of the text were removed (`truncated`), or it is a passage (`is_passage`).
     """
 
     text: str
     truncated: bool
     start: int
     end: int
+    is_passage: bool = False
 
     @classmethod
-    def of(cls, text: TokenizedText, removed: RemovedAt) -> ReadText:
-        """The text of some tokens; `removed` says at which ends others were, if any."""
-        start, end = 0, len(text.text)
-        if text.truncated:
-            spans = text.spans[~text.special]
-            start = 0 if removed == "END" else int(spans[:, 0].min())
-            end = end if removed == "START" else int(spans[:, 1].max())
-        return cls(text.text, text.truncated, start, end)
+    def of(cls, tokens: TokenizedText) -> ReadText:
+        """The text of some tokens."""
+        text, start, end = tokens.text, 0, len(tokens.text)
+        if tokens.truncated or tokens.is_passage:
+            spans = tokens.spans[~tokens.special]
+            first, last = int(spans[:, 0].min()), int(spans[:, 1].max())
+            start = first if is_visible(text[:first]) else 0
+            end = last if is_visible(text[last:]) else end
+        return cls(text, tokens.truncated, start, end, tokens.is_passage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,13 +208,27 @@ def difference_parts(a: Explanation, b: Explanation) -> list[DifferencePart]:
     Raises:
         ValueError: they are of different queries.
     """
-    if list(a.left) != list(b.left) or a.texts[0] != b.texts[0]:
+    if a.texts[0] != b.texts[0]:
         raise ValueError("the explanations are of different queries")
+    spans = np.unique(np.concatenate([a.left.spans, b.left.spans]), axis=0)  # of a long query, each has a passage
+    a, b = _over(a, spans), _over(b, spans)
     words = [DifferencePart("word", unit, unit.text, _share_of(a, i), _share_of(b, i)) for i, unit in enumerate(a.left)]
     special = DifferencePart("special", None, "special", Share(a.special), Share(b.special))
     rest = DifferencePart("rest", None, "rest", Share(_rest(a)), Share(_rest(b)))
     remains = max(abs(rest.a.contribution), abs(rest.b.contribution)) > ROUNDING
     return [*words, special, *([rest] if remains else [])]
+
+
+def _over(explanation: Explanation, spans: Ints) -> Explanation:
+    """The explanation over some units of the left text, in order, its own among them; the others have no part."""
+    if np.array_equal(explanation.left.spans, spans):
+        return explanation
+    place = {tuple(span): row for row, span in enumerate(spans.tolist())}
+    rows = [place[tuple(span)] for span in explanation.left.spans.tolist()]
+    similarity, contribution = np.zeros((2, len(spans), len(explanation.right)))
+    similarity[rows], contribution[rows] = explanation.similarity, explanation.contribution
+    units = Units(explanation.texts[0], spans, np.arange(len(spans), dtype=np.int32))
+    return replace(explanation, left=units, similarity=similarity, contribution=contribution)
 
 
 def _share_of(explanation: Explanation, i: int) -> Share:

@@ -101,7 +101,7 @@ class ManyToMany(Protocol):
 
 
 @runtime_checkable
-class Explainable(Protocol):
+class Explainable(Similarity, Protocol):
     """A measure whose score is a sum over pairs of tokens."""
 
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from semblance.models.errors import BadTexts, TextProblem
 
 Role: TypeAlias = Literal["query", "document"]
-Truncate: TypeAlias = Literal["END", "START", "NONE"]
+# The end at which a text that is too long is truncated; NONE rejects it, PASSAGES keeps all of it for a cut.
+Truncate: TypeAlias = Literal["END", "START", "NONE", "PASSAGES"]
 Granularity: TypeAlias = Literal["token", "word"]
 
 Ints: TypeAlias = NDArray[np.int32]
@@ -89,6 +90,7 @@ class TokenizedText:
         spans: (n, 2) int32, first and one-past-last character of each token in `text`; (0, 0) for special tokens.
         words: (n,) int32, number of the pre-tokenizer's word of each token; -1 for special and prompt tokens.
         truncated: whether tokens were removed to fit the encoder.
+        is_passage: whether the tokens are those of a passage of `text`.
         prompted: whether the tokens of a prompt precede those of the text.
         unread: share of the letters from the first to the last token that the model cannot read, from 0 to 1.
     """
@@ -98,6 +100,7 @@ class TokenizedText:
     spans: Ints
     words: Ints
     truncated: bool = False
+    is_passage: bool = False
     prompted: bool = False
     unread: float = 0.0
 
@@ -118,12 +121,40 @@ class TokenizedText:
     def within(self, text: str, start: int) -> TokenizedText:
         """The tokens as those of a longer text, whose characters from `start` on are this one."""
         spans = np.where(self.special[:, None], 0, self.spans + start).astype(np.int32)
-        return replace(self, text=text, spans=spans, truncated=True)
+        return replace(self, text=text, spans=spans, is_passage=True)
+
+    def cut_to(self, limit: int, truncate: Truncate) -> TokenizedText:
+        """At most `limit` tokens: others than special and prompt tokens are removed at the end, or with START there."""
+        own = np.flatnonzero(~self.special)
+        excess = len(self) - limit
+        if excess <= 0:
+            return self
+        keep = np.ones(len(self), np.bool_)
+        keep[own[:excess] if truncate == "START" else own[-excess:]] = False
+        return replace(self, ids=self.ids[keep], spans=self.spans[keep], words=self.words[keep], truncated=True)
 
     def units(self) -> Units:
         """The tokens that are not special, in reading order."""
         real = ~self.special
         return Units(self.text, self.spans[real], self.words[real])
+
+
+def join_tokens(passages: Sequence[TokenizedText]) -> TokenizedText:
+    """The tokens of all passages of a text, in order; words are numbered on from passage to passage."""
+    words, known = [], 0
+    for passage in passages:
+        words.append(np.where(passage.special, -1, passage.words + known).astype(np.int32))
+        known = max(known, int(words[-1].max(initial=-1)) + 1)
+    letters = np.array([len(passage) for passage in passages], np.float64)
+    return replace(
+        passages[0],
+        ids=np.concatenate([passage.ids for passage in passages]),
+        spans=np.concatenate([passage.spans for passage in passages]),
+        words=np.concatenate(words),
+        truncated=any(passage.truncated for passage in passages),
+        is_passage=False,
+        unread=float(letters @ [passage.unread for passage in passages] / letters.sum()),
+    )
 
 
 def require_visible(texts: Sequence[str]) -> None:
@@ -135,19 +166,25 @@ def require_visible(texts: Sequence[str]) -> None:
     _reject([TextProblem(i, *problem) for i, text in enumerate(texts) if (problem := text_problem(text))])
 
 
-def require_tokens(tokenized: Sequence[TokenizedText], truncate: Truncate) -> None:
+def require_tokens(tokenized: Sequence[TokenizedText], max_tokens: int | None = None) -> None:
     """Reject texts after tokenization.
 
     Raises:
-        BadTexts: lists every text that is `empty_text` (it has no tokens) or `text_too_long`.
+        BadTexts: lists every text that is `empty_text` (it has no tokens) or `text_too_long` (it has more than
+            `max_tokens`, if given).
     """
-    problems = (_token_problem(text, truncate) for text in tokenized)
+    problems = (_token_problem(text, max_tokens) for text in tokenized)
     _reject([TextProblem(i, *problem) for i, problem in enumerate(problems) if problem])
 
 
 def _reject(problems: list[TextProblem]) -> None:
     if problems:
         raise BadTexts(problems)
+
+
+def is_visible(text: str) -> bool:
+    """Whether a text has a character that is not a control, a format character or a space."""
+    return any(unicodedata.category(character) not in _INVISIBLE for character in text)
 
 
 def text_problem(text: str) -> tuple[str, str] | None:
@@ -160,14 +197,17 @@ def text_problem(text: str) -> tuple[str, str] | None:
         text.encode()
     except UnicodeEncodeError:
         return "ill_formed_text", "it holds a lone surrogate, which is no character"
-    if all(unicodedata.category(character) in _INVISIBLE for character in text):
+    if not is_visible(text):
         return "empty_text", "it has no visible character"
     return None
 
 
-def _token_problem(text: TokenizedText, truncate: Truncate) -> tuple[str, str] | None:
+def _token_problem(text: TokenizedText, max_tokens: int | None) -> tuple[str, str] | None:
     if text.special.all():
         return "empty_text", "it has no tokens"
-    if text.truncated and truncate == "NONE":
-        return "text_too_long", "it has more tokens than the model accepts, and truncate is NONE"
+    if max_tokens is not None and len(text) > max_tokens:
+        return "text_too_long", (
+            f"its {len(text):,} tokens exceed the {max_tokens:,} that the model reads: shorten it, or allow this by "
+            "the field for truncation (`truncate` in this API and OpenAI's: PASSAGES, END or START)"
+        )
     return None

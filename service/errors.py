@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from semblance.models.errors import ModelFailed, SemblanceError
 
@@ -262,6 +263,11 @@ class TooManyTokens(SemblanceError):
     """The request exceeds SEMBLANCE_MAX_REQUEST_TOKENS, cached texts excluded."""
 
     code = "too_many_tokens"
+
+    @classmethod
+    def of(cls, tokens: int, limit: int) -> Self:
+        """The error of a request with that many tokens."""
+        return cls(f"{tokens:,} tokens that are not cached exceed the limit of {limit:,} per request: send fewer texts")
 
 
 class Overloaded(SemblanceError):

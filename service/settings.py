@@ -103,6 +103,13 @@ class Settings(BaseSettings):
     model_aliases: str = Field(
         "", description="Further names of models, such as `rerank-v3.5=minilm-words@cosine` (docs/clients.md)."
     )
+    truncate: str = Field(
+        "PASSAGES",
+        description="For texts longer than their model reads, where a request does not say: `PASSAGES` (read in "
+        "passages), `END` or `START` (truncate at that end), `NONE` (reject). Of one model: `model=END`, "
+        "comma-separated, such as `PASSAGES,minilm=NONE`. Routes of other APIs keep their own defaults, except "
+        "OpenAI's.",
+    )
     device: str = Field(
         "auto",
         description="Device of models and `torch_flat` indexes: `auto` (CUDA if available), `cpu`, `cuda`, `cuda:1`.",

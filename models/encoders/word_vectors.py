@@ -102,7 +102,7 @@ class WordVectors:
         require_visible(texts)
         tokens = self._tokenizer(texts)
         tokenized = [self._truncate(text, token, truncate) for text, token in zip(texts, tokens, strict=True)]
-        require_tokens(tokenized, truncate)
+        require_tokens(tokenized, self.max_tokens if truncate == "NONE" else None)
         return self._readability.assess(tokenized)
 
     def encode(self, tokenized: Sequence[TokenizedText], want: Want) -> list[TokenEmbeddings]:
@@ -115,9 +115,9 @@ class WordVectors:
         ]
 
     def _truncate(self, text: str, tokens: list[TableToken], truncate: Truncate) -> TokenizedText:
-        """The tokens within the limit; a single unknown one if there are none."""
-        excess = max(len(tokens) - self.max_tokens, 0)
-        kept = tokens[excess:] if truncate == "START" else tokens[: self.max_tokens]
+        """The tokens, with END or START those within the limit; a single unknown one if there are none."""
+        excess = max(len(tokens) - self.max_tokens, 0) if truncate in ("END", "START") else 0
+        kept = tokens[excess:] if truncate == "START" else tokens[: len(tokens) - excess]
         kept = kept or [TableToken(UNKNOWN, len(text) - len(text.lstrip()), len(text.rstrip()), 0)]
         columns = np.array(kept, np.int32)
         return TokenizedText(

@@ -18,10 +18,11 @@ class TransformerFolder:
     """A folder with a transformer network in safetensors, and its tokenizer.
 
     Options: `pooling` (mean, cls, max or words) overrides the setting of the folder; `adapter` is the folder of a
-    low-rank adapter as PEFT saves it, which is merged into the network.
+    low-rank adapter as PEFT saves it, which is merged into the network; `max_tokens` overrides the length of the
+    folder, up to the positions of the network.
     """
 
-    options: ClassVar[tuple[str, ...]] = ("pooling", "adapter")
+    options: ClassVar[tuple[str, ...]] = ("pooling", "adapter", "max_tokens")
     fallback: ClassVar[bool] = True
 
     def reads(self, path: Path) -> bool:
@@ -57,7 +58,16 @@ def read_transformer(source: Source) -> Checkpoint:
         raise BadCheckpoint(f"unknown pooling {pooling!r}: choose one of {', '.join(get_args(Pooling))}")
     folder = source.options.get("adapter")
     adapter = None if folder is None else read_low_rank_adapter(Path(folder).expanduser(), source.adapter_sha256)
-    return read_checkpoint(source.path, source.weights_sha256, cast("Pooling | None", pooling), adapter)
+    max_tokens = source.options.get("max_tokens")
+    if max_tokens is not None and not (max_tokens.isdecimal() and int(max_tokens) > 0):
+        raise BadCheckpoint(f"max_tokens={max_tokens} of {source.path} is not a positive number")
+    return read_checkpoint(
+        source.path,
+        source.weights_sha256,
+        cast("Pooling | None", pooling),
+        adapter,
+        None if max_tokens is None else int(max_tokens),
+    )
 
 
 def _load(checkpoint: Checkpoint, name: str, compute: Compute) -> Encoder:

@@ -79,6 +79,7 @@ def read_checkpoint(
     weights_sha256: str | None = None,
     pooling: Pooling | None = None,
     adapter: LowRankAdapter | None = None,
+    max_tokens: int | None = None,
 ) -> Checkpoint:
     """Read a model folder, and check its weights against a SHA-256 if one is given.
 
@@ -87,6 +88,7 @@ def read_checkpoint(
         weights_sha256: expected SHA-256 of its weights.
         pooling: overrides the setting of the folder.
         adapter: adapter to merge into the network's weights when it is loaded.
+        max_tokens: overrides the setting of the folder.
 
     Raises:
         BadCheckpoint: a file is missing, unreadable or altered, or a part of the model is not supported.
@@ -113,7 +115,7 @@ def read_checkpoint(
         "pooling": pooling or _pooling_mode(pooling_config, folder),
         "normalize": "Normalize" in modules,
         "lower_case": bool(transformer.get("do_lower_case", False)),
-        "max_tokens": transformer.get("max_seq_length") or _tokenizer_limit(network),
+        "max_tokens": max_tokens or transformer.get("max_seq_length") or _tokenizer_limit(network),
         "prompts": prompts,
         "include_prompt": bool(pooling_config.get("include_prompt", True)),
     }

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple, TypeAlias
 
 import sentencex
 
 from semblance.models.errors import BadTexts
+from semblance.models.protocols import Encoder
 from semblance.models.text import TokenizedText, text_problem
 
 Span: TypeAlias = tuple[int, int]  # first and one-past-last code point
 Tokenize: TypeAlias = Callable[[Sequence[str]], Sequence[TokenizedText]]
 
+PASSAGE_TOKENS = 200  # of a passage by default, unless the model reads few more
+PASSAGE_SHARE = 0.8  # of what the model reads, at most: parts of a text may have more tokens alone than in it
+PASSAGE_OVERLAP = 1  # sentences by default
 MIN_ROOM = 8  # tokens of the text itself in a passage
 BLOCK_CHARS = 5000  # of a text that are split into sentences at a time
 
@@ -35,6 +40,17 @@ class _Piece(NamedTuple):
     start: int
     end: int
     tokens: int
+
+
+def auto_cut(encoder: Encoder) -> Cut | None:
+    """The default cut for an encoder; None if that leaves no room."""
+    tokens = max(least_tokens(encoder), min(PASSAGE_TOKENS, int(PASSAGE_SHARE * encoder.max_tokens)))
+    return Cut(tokens, PASSAGE_OVERLAP) if tokens <= encoder.max_tokens else None
+
+
+def least_tokens(encoder: Encoder) -> int:
+    """Least number of tokens of a passage, special and prompt tokens included."""
+    return MIN_ROOM + overhead(partial(encoder.tokenize, role="document", truncate="END"))
 
 
 def fits(text: TokenizedText, cut: Cut) -> bool:

@@ -43,7 +43,7 @@ class FastTokenizer:
             self._truncated(text, encoding, len(prompt), truncate)
             for text, encoding in zip(texts, encodings, strict=True)
         ]
-        require_tokens(tokenized, truncate)
+        require_tokens(tokenized, self._max_tokens if truncate == "NONE" else None)
         return self._readability.assess(tokenized)
 
     def decode(self, ids: Sequence[Sequence[int]], skip_special_tokens: bool) -> list[str]:
@@ -59,24 +59,19 @@ class FastTokenizer:
         return tokenizer.decode_batch([list(row) for row in ids], skip_special_tokens=skip_special_tokens)
 
     def _truncated(self, text: str, encoding: Encoding, prompt_length: int, truncate: Truncate) -> TokenizedText:
-        """Tokens within the limit: others than special and prompt tokens are removed at one end."""
+        """The tokens; with END or START those within the limit: none that is special or of the prompt is removed."""
         spans = np.asarray(encoding.offsets, np.int32).reshape(-1, 2)
         words = np.array([-1 if word is None else word for word in encoding.word_ids], np.int32)
         special = np.asarray(encoding.special_tokens_mask, np.bool_) | (words < 0) | (spans[:, 1] <= prompt_length)
         spans = np.where(special[:, None], 0, np.maximum(spans - prompt_length, 0)).astype(np.int32)
-        own = np.flatnonzero(~special)
-        excess = len(special) - self._max_tokens
-        keep = np.ones(len(special), np.bool_)
-        if excess > 0:
-            keep[own[:excess] if truncate == "START" else own[-excess:]] = False
-        return TokenizedText(
+        tokens = TokenizedText(
             text=text,
-            ids=np.asarray(encoding.ids, np.int32)[keep],
-            spans=spans[keep],
-            words=np.where(special, -1, words).astype(np.int32)[keep],
-            truncated=excess > 0,
+            ids=np.asarray(encoding.ids, np.int32),
+            spans=spans,
+            words=np.where(special, -1, words).astype(np.int32),
             prompted=prompt_length > 0,
         )
+        return tokens.cut_to(self._max_tokens, truncate) if truncate in ("END", "START") else tokens
 
     def _of_this_thread(self) -> Tokenizer:
         """This thread's copy: a fast tokenizer shared between threads fails with "Already borrowed"."""

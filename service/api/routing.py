@@ -129,10 +129,11 @@ async def json_answer(kind: str, size: float, write: Callable[[], str | bytes]) 
     return Response(await _offload.run(kind, size, write), media_type="application/json")
 
 
-def with_truncated(answer: Response, count: int) -> Response:
-    """The response, with the number of truncated texts in a header if there are any."""
-    if count:
-        answer.headers["x-semblance-truncated"] = str(count)
+def with_truncated(answer: Response, truncated: int, passages: int = 0) -> Response:
+    """The response, with headers for the number of truncated texts, and of passages of long ones, if there are any."""
+    for name, count in (("truncated", truncated), ("passages", passages)):
+        if count:
+            answer.headers[f"x-semblance-{name}"] = str(count)
     return answer
 
 

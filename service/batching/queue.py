@@ -133,10 +133,7 @@ class Queue:
         """Reject a request that exceeds a limit; under the lock of `put`, so that bursts count."""
         tokens = sum(len(text) for text in request.texts)
         if tokens > self._limits.request_tokens:
-            raise TooManyTokens(
-                f"{tokens:,} tokens that are not cached exceed the limit of {self._limits.request_tokens:,} "
-                "per request: send fewer texts at a time"
-            )
+            raise TooManyTokens.of(tokens, self._limits.request_tokens)
         new = {key: len(text) for key, text in zip(keys, request.texts, strict=True) if self._adds_load(key)}
         waiting = self._turns.interactive_tokens
         if sum(new.values()) > room_of(request.caller, waiting, self._limits.queued_tokens):

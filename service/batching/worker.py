@@ -56,6 +56,7 @@ class Worker:
         self._idle_check_s = idle_check_s
         self._on_lost = on_lost
         self._clock = clock
+        self.max_request_tokens = limits.request_tokens
         self._tokenizer = TokenizerThread()
         batch_tokens = min(limits.batch_tokens, max(limits.batch_tokens // threads, MIN_LIMIT))
         self._queue = Queue(replace(limits, batch_tokens=batch_tokens), metrics, clock)

@@ -11,7 +11,7 @@ from semblance.service.composition.encoding import open_worker
 from semblance.service.composition.stores import Stores, open_stores
 from semblance.service.model_loading.calibrations import read_calibrations
 from semblance.service.model_loading.device import device_for, load_encoder
-from semblance.service.model_loading.registry import LazyModels, read_aliases, read_served
+from semblance.service.model_loading.registry import LazyModels, read_aliases, read_served, read_truncations
 from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.embedding import EmbeddingCache
 from semblance.service.process.readiness import Readiness
@@ -83,7 +83,8 @@ async def open_services(
                 **stores.required,
             }
             readiness.optional = stores.optional
-            texts = TextEmbedder(worker, cache, metrics, settings.max_text_chars)
+            truncations = read_truncations(settings.truncate, models.files)
+            texts = TextEmbedder(worker, cache, metrics, settings.max_text_chars, truncations)
             use_cases = _use_cases(settings, models, stores, texts)
             page = MetricsPage(metrics, stores.collections, stores.show)
             yield Services(settings, models, metrics, readiness, drawing, page, *use_cases)

@@ -8,12 +8,14 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from types import MappingProxyType
+from typing import cast, get_args
 
 from semblance.models import catalogue
 from semblance.models.adaptation.adapted_model import read_model
 from semblance.models.errors import BadCheckpoint, SemblanceError
 from semblance.models.model_files.source import ModelFiles, Source
 from semblance.models.protocols import Encoder
+from semblance.models.text import Truncate
 from semblance.service.errors import ModelLoading, ModelUnavailable, UnknownModel
 from semblance.service.model_loading.builtin import BUILT_IN, built_in_source
 from semblance.service.names import is_name
@@ -71,6 +73,25 @@ def read_aliases(listed: str, models: Collection[str]) -> dict[str, ModelChoice]
             raise BadCheckpoint(f"SEMBLANCE_MODEL_ALIASES: {entry!r} names none of the measures {', '.join(measures)}")
         aliases[alias] = choice
     return aliases
+
+
+def read_truncations(listed: str, models: Collection[str]) -> dict[str, Truncate]:
+    """Model -> what to do with a text that is longer than it reads, from a list of `MODE` and `model=MODE`.
+
+    Raises:
+        BadCheckpoint: an entry names no mode or no served model.
+    """
+    truncations: dict[str, Truncate] = {}
+    for entry in filter(None, (part.strip() for part in listed.split(","))):
+        name, _, mode = entry.rpartition("=")
+        if mode not in get_args(Truncate) or (name and name not in models):
+            raise BadCheckpoint(
+                f"SEMBLANCE_TRUNCATE: {entry!r} is neither one of {', '.join(get_args(Truncate))} nor of the form "
+                f"model=MODE with one of the models {', '.join(models)}"
+            )
+        named = [name] if name else [model for model in models if model not in truncations]
+        truncations |= dict.fromkeys(named, cast("Truncate", mode))
+    return truncations
 
 
 def read_source(source: str) -> ModelFiles:

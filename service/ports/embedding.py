@@ -36,7 +36,13 @@ class EmbeddingCache(Protocol):
 
 
 class Embedder(Protocol):
-    """Queue of the thread that owns the models; nothing else calls a network."""
+    """Queue of the thread that owns the models; nothing else calls a network.
+
+    Attributes:
+        max_request_tokens: most tokens of a call of `encode` that is not background work.
+    """
+
+    max_request_tokens: int
 
     async def tokenize(
         self, encoder: Encoder, texts: Sequence[str], role: Role, truncate: Truncate

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from functools import partial
 
 from semblance_client.vocabulary import collections as vocabulary
 from semblance_client.vocabulary.collections import (
@@ -17,7 +16,7 @@ from semblance_client.vocabulary.collections import (
 
 from semblance.models import catalogue
 from semblance.models.protocols import Encoder
-from semblance.models.tokenization.passages import MIN_ROOM, Cut, overhead
+from semblance.models.tokenization.passages import Cut, auto_cut, least_tokens
 from semblance.service.errors import (
     InvalidRequest,
     NoReembedding,
@@ -36,19 +35,15 @@ from semblance.service.replication.access import CollectionAccess
 log = logging.getLogger(__name__)
 
 DEFAULT_MEASURE = "cosine"
-PASSAGE_TOKENS = 200  # of a passage, unless the model reads few more
-PASSAGE_SHARE = 0.8  # of what the model reads, at most: parts of a text may have more tokens alone than in it
-PASSAGE_OVERLAP = 1
 
 
 def cut_for(passages: Passages | Cut, encoder: Encoder) -> Cut | None:
     """The cut of documents for an encoder. Raises InvalidRequest if that leaves no room."""
     if passages == "none":
         return None
-    least = MIN_ROOM + overhead(partial(encoder.tokenize, role="document", truncate="END"))
     if passages == "auto":
-        tokens = max(least, min(PASSAGE_TOKENS, int(PASSAGE_SHARE * encoder.max_tokens)))
-        return Cut(tokens, PASSAGE_OVERLAP) if tokens <= encoder.max_tokens else None
+        return auto_cut(encoder)
+    least = least_tokens(encoder)
     if passages.tokens < least:
         detail = f"{passages.tokens:,} tokens leave too little room for text: {encoder.name} needs {least:,} or more"
         raise InvalidRequest([Problem("/passages/tokens", "out_of_range", detail)])

@@ -12,17 +12,16 @@ from semblance_client.vocabulary.explanation import Explanation
 from semblance_client.vocabulary.responses import RequestWarning, Usage
 from semblance_client.vocabulary.similarity import Similarities, SimilarityMatrix, SimilarityRequest
 
-from semblance.models.alignment.pairwise import score_all_pairs
+from semblance.models.alignment.nearest_passages import score_pair, score_passage_pairs
 from semblance.models.alignment.ragged import split_by_size
 from semblance.models.catalogue import explainable, required_vectors, similarity
 from semblance.models.embeddings import TokenEmbeddings, Want
 from semblance.models.protocols import Encoder
-from semblance.models.text import Truncate
 from semblance.service.ports.calibration import Calibrations
 from semblance.service.ports.embedding import ServedModels
 from semblance.service.turns import Offload, in_thread
 from semblance.service.usecases.collections import DEFAULT_MEASURE
-from semblance.service.usecases.embed import InputText, TextEmbedder
+from semblance.service.usecases.embed import BY_DEFAULT, InputText, TextEmbedder, Truncation
 from semblance.service.usecases.explain.word_links import word_links
 from semblance.service.usecases.request_fields import RequestLimits, require_at_most
 
@@ -44,6 +43,7 @@ class ScoredPairs:
     truncated: Sequence[bool]
     explanations: Sequence[Explanation] | None
     tokens: int
+    passages: int
     warnings: Sequence[RequestWarning]
 
 
@@ -74,7 +74,7 @@ class Compare:
         *,
         measure: str = DEFAULT_MEASURE,
         model: str | None = None,
-        truncate: Truncate = "END",
+        truncation: Truncation = BY_DEFAULT,
         explain: bool = False,
     ) -> ScoredPairs:
         """Score the i-th text on the left with the i-th on the right. Raises as `similarity`."""
@@ -82,14 +82,14 @@ class Compare:
         explainer = explainable(measure) if explain else None
         encoder = await self._models.get(model)
         want: Want = "tokens" if explain else required_vectors(scorer)
-        texts = await self._texts.embed(encoder, [*left, *right], "query", want, truncate)
+        texts = await self._texts.embed(encoder, [*left, *right], "query", want, truncation)
         pairs = list(zip(texts.embeddings[: len(left)], texts.embeddings[len(left) :], strict=True))
 
         def compute(chunk: Sequence[Pair]) -> tuple[list[float], list[Explanation]]:
-            scores = [scorer.score(a, b) for a, b in chunk]
+            scores = [score_pair(scorer, a, b) for a, b in chunk]
             if explainer is None:
                 return scores, []
-            return scores, [word_links(explainer, measure, a, b, truncate, truncate) for a, b in chunk]
+            return scores, [word_links(explainer, measure, a, b) for a, b in chunk]
 
         costs = [comparison_cost(a) * comparison_cost(b) for a, b in pairs]
         kind = f"{measure} explained" if explain else measure
@@ -105,6 +105,7 @@ class Compare:
             truncated=[a or b for a, b in truncated],
             explanations=[links for _, chunk in computed for links in chunk] if explainer else None,
             tokens=texts.tokens,
+            passages=texts.passages,
             warnings=texts.warnings,
         )
 
@@ -118,7 +119,7 @@ class Compare:
             [InputText(pair.b, f"/pairs/{i}/b") for i, pair in enumerate(pairs)],
             measure=request.measure,
             model=request.model,
-            truncate=request.truncate,
+            truncation=Truncation(request.truncate),
             explain=request.explain,
         )
         calibration = self._calibrations.get((scored.encoder.space, request.measure))
@@ -132,7 +133,7 @@ class Compare:
             truncated=scored.truncated,
             explanations=scored.explanations,
             warnings=scored.warnings,
-            usage=Usage(tokens=scored.tokens),
+            usage=Usage(tokens=scored.tokens, passages=scored.passages),
         )
 
     async def _matrix(self, request: SimilarityRequest) -> SimilarityMatrix:
@@ -144,12 +145,14 @@ class Compare:
         encoder = await self._models.get(request.model)
         inputs = [InputText(text, f"/left/{i}") for i, text in enumerate(left)]
         inputs += [InputText(text, f"/right/{i}") for i, text in enumerate(right)]
-        texts = await self._texts.embed(encoder, inputs, "query", required_vectors(measure), request.truncate)
+        texts = await self._texts.embed(
+            encoder, inputs, "query", required_vectors(measure), Truncation(request.truncate)
+        )
         rows, columns = texts.embeddings[: len(left)], texts.embeddings[len(left) :]
 
         scores = np.empty((len(rows), len(columns)))
         for tile in _tiles(rows, columns):
-            scores[tile] = await in_thread(score_all_pairs, measure, rows[tile[0]], columns[tile[1]])
+            scores[tile] = await in_thread(score_passage_pairs, measure, rows[tile[0]], columns[tile[1]])
         calibration = self._calibrations.get((encoder.space, request.measure))
         return await self._offload.run(
             "matrix",
@@ -163,7 +166,7 @@ class Compare:
                 calibration=calibration and calibration.summary,
                 truncated=list(texts.truncated),
                 warnings=texts.warnings,
-                usage=Usage(tokens=texts.tokens),
+                usage=Usage(tokens=texts.tokens, passages=texts.passages),
             ),
         )
 

@@ -5,22 +5,47 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from functools import partial
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from semblance_client.vocabulary.responses import RequestWarning
 
-from semblance.models.embeddings import Floats, TokenEmbeddings, Want, unit_rows
+from semblance.models.embeddings import Floats, TokenEmbeddings, Want, join_passages, unit_rows
 from semblance.models.errors import BadTexts, ModelFailed, TextsNotEncoded
+from semblance.models.explanation import tokens_of
 from semblance.models.protocols import Encoder
-from semblance.models.text import Role, TokenizedText, Truncate
-from semblance.service.errors import EncodingFailed, InvalidRequest, Problem
+from semblance.models.text import Role, TokenizedText, Truncate, require_tokens
+from semblance.models.tokenization.passages import Cut, auto_cut, cut_passages
+from semblance.service.errors import EncodingFailed, InvalidRequest, Problem, TooManyTokens
 from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.embedding import Embedder, EmbeddingCache, Miss, ServedModels
-from semblance.service.turns import Offload
+from semblance.service.threads import until_left
+from semblance.service.turns import Offload, in_thread
 
 MAX_TOKEN_VECTORS = 8192  # of one response: 70 MB of JSON where each has 384 numbers
+DEFAULT_MODE: Truncate = "PASSAGES"  # where the operator names none for a model
 UNREAD_SHARE = 0.5  # of the letters of a text, from which its response has a warning
+
+
+Truncations: TypeAlias = Mapping[str, Truncate]  # by model: what to do with a text that is longer than it reads
+
+
+class Truncation(NamedTuple):
+    """What to do with texts that are longer than the model reads.
+
+    Attributes:
+        mode: PASSAGES reads them in passages, cut as documents are; None is the operator's choice for the model.
+        max_tokens: most tokens of a text that is truncated, if that is less than the model reads.
+    """
+
+    mode: Truncate | None = None
+    max_tokens: int | None = None
+
+
+AT_END = Truncation("END")
+BY_DEFAULT = Truncation()
 
 
 class InputText(NamedTuple):
@@ -40,6 +65,18 @@ class TextEmbeddings:
     tokens: int
     warnings: Sequence[RequestWarning] = ()
 
+    @property
+    def passages(self) -> int:
+        """Number of passages in which long texts were read; 0 if there are no long texts."""
+        return sum(len(embedding.passages) for embedding in self.embeddings)
+
+
+class _Passage(NamedTuple):
+    """A passage of a long text: its own text and its place."""
+
+    text: str
+    start: int
+
 
 class TextEmbedder:
     """Encodes each distinct text of a request once, and only on a cache miss.
@@ -48,7 +85,15 @@ class TextEmbedder:
         max_text_chars: longest text of a request.
     """
 
-    def __init__(self, embedder: Embedder, cache: EmbeddingCache, metrics: Metrics, max_text_chars: int) -> None:
+    def __init__(
+        self,
+        embedder: Embedder,
+        cache: EmbeddingCache,
+        metrics: Metrics,
+        max_text_chars: int,
+        truncations: Truncations = MappingProxyType({}),
+    ) -> None:
+        self._truncations = truncations
         self._embedder = embedder
         self._cache = cache
         self._metrics = metrics
@@ -60,45 +105,85 @@ class TextEmbedder:
         texts: Sequence[InputText],
         role: Role,
         want: Want,
-        truncate: Truncate = "END",
+        truncation: Truncation = AT_END,
         *,
         bulk: bool = False,
     ) -> TextEmbeddings:
-        """Embed texts; with `bulk`, as background work that does not fill the cache.
+        """Embed texts.
+
+        Args:
+            encoder: the model.
+            texts: the texts.
+            role: of the texts.
+            want: what to compute.
+            truncation: what to do with texts that are longer than the model reads.
+            bulk: whether this is background work, which does not fill the cache.
 
         Raises:
             InvalidRequest: some texts cannot be encoded; it names each of them with an error code.
             EncodingFailed: the model fails on some texts; nothing of the request is cached.
             TooManyTokens, Overloaded: see semblance.service.errors.
         """
-        self._check_lengths([each for each in texts if each.tokens is None])
-        key_prefix = f"{encoder.build}:{want}:{role}:{truncate}:"
-        keys = {each.text: key_prefix + _digest(each.text) for each in texts}
-        cached = dict(zip(keys, await self._cache.get_many(list(keys.values())), strict=True))
-        tokens = {
-            text: each.text
-            for text, each in cached.items()
-            if isinstance(each, TokenEmbeddings) and each.text is not None
-        }
-        tokens |= {each.text: each.tokens for each in texts if each.tokens is not None}
-        untokenized = [text for text in keys if text not in tokens]
-        tokens |= await self._tokenize(encoder, untokenized, texts, role, truncate)
+        self._check_lengths([text for text in texts if text.tokens is None])
+        mode, max_tokens = self.mode(encoder, truncation), truncation.max_tokens
+        kept = "END" if mode == "PASSAGES" else mode  # the vectors of texts within the limit are the same
+        prefix = f"{encoder.build}:{want}:{role}:{kept}{max_tokens or ''}:"
+        cached = await self._cached(prefix, texts)
+        tokens = _known_tokens(cached, texts)
+        untokenized = [text for text in cached if text not in tokens]
+        tokens |= await self._tokenize(encoder, untokenized, texts, role, mode, max_tokens)
+        passages: Mapping[str, Sequence[_Passage]] = {}
+        if mode == "PASSAGES" and (long := _long(tokens, encoder.max_tokens)):
+            passages = await self._passages(encoder, long, role)
+            parts = _places(passages, texts)
+            cached = {text: entry for text, entry in cached.items() if text not in passages}
+            cached |= await self._cached(prefix, parts)
+            tokens |= await self._tokenize(encoder, list({part.text: None for part in parts}), parts, role, "END")
         found = self._usable(cached, tokens, encoder.dim, want)
-        missing = [tokens[text] for text in keys if text not in found]
+        missing = [tokens[text] for text in cached if text not in found]
         try:
             encoded = await self._embedder.encode(encoder, missing, want, bulk=bulk)
         except ModelFailed as error:
-            raise EncodingFailed(_located(error, [each.text for each in missing], texts)) from error
-        new = {each.text: embeddings for each, embeddings in zip(missing, encoded, strict=True)}
+            raise EncodingFailed(
+                _located(error, [text.text for text in missing], [*texts, *_places(passages, texts)])
+            ) from error
+        new = {text.text: embeddings for text, embeddings in zip(missing, encoded, strict=True)}
         if not bulk:  # bulk texts are stored elsewhere, and would evict what requests use repeatedly
-            await self._cache.set_many({keys[text]: embeddings for text, embeddings in new.items()})
+            await self._cache.set_many({prefix + _digest(text): embeddings for text, embeddings in new.items()})
         found |= new
+        found |= {text: _joined(text, cuts, found) for text, cuts in passages.items()}
+        tokens |= {text: tokens_of(found[text]) for text in passages}
         return TextEmbeddings(
-            embeddings=[found[each.text] for each in texts],
-            truncated=[tokens[each.text].truncated for each in texts],
-            tokens=sum(len(tokens[each.text]) for each in texts),
+            embeddings=[found[text.text] for text in texts],
+            truncated=[tokens[text.text].truncated for text in texts],
+            tokens=sum(len(tokens[text.text]) for text in texts),
             warnings=_unread(encoder, tokens, texts),
         )
+
+    async def _cached(self, prefix: str, texts: Sequence[InputText]) -> dict[str, TokenEmbeddings | Miss]:
+        """What the cache has of each distinct text."""
+        keys = {text.text: prefix + _digest(text.text) for text in texts}
+        return dict(zip(keys, await self._cache.get_many(list(keys.values())), strict=True))
+
+    async def _passages(
+        self, encoder: Encoder, long: Mapping[str, TokenizedText], role: Role
+    ) -> dict[str, list[_Passage]]:
+        """The passages of each long text. Raises TooManyTokens: they are more than a request may have."""
+        total = sum(map(len, long.values()))
+        if total > self._embedder.max_request_tokens:
+            raise TooManyTokens.of(total, self._embedder.max_request_tokens)
+        tokenize = partial(encoder.tokenize, role=role, truncate="END")
+
+        def cut_all() -> dict[str, list[_Passage]]:
+            cut = auto_cut(encoder) or Cut(encoder.max_tokens, 0)
+            spans = {text: cut_passages(text, cut, tokenize) for text in until_left(long)}
+            return {text: [_Passage(text[start:end], start) for start, end in own] for text, own in spans.items()}
+
+        return await in_thread(cut_all)
+
+    def mode(self, encoder: Encoder, truncation: Truncation) -> Truncate:
+        """What to do with texts that are longer than the model reads."""
+        return truncation.mode or self._truncations.get(encoder.name, DEFAULT_MODE)
 
     async def check(self, encoder: Encoder, texts: Sequence[InputText], role: Role, truncate: Truncate = "END") -> None:
         """Check that texts can be embedded. Raises InvalidRequest."""
@@ -106,26 +191,41 @@ class TextEmbedder:
         await self._tokenize(encoder, list({text.text: None for text in texts}), texts, role, truncate)
 
     async def tokenize(
-        self, encoder: Encoder, texts: Sequence[InputText], role: Role, *, limited: bool = True
+        self,
+        encoder: Encoder,
+        texts: Sequence[InputText],
+        role: Role,
+        truncate: Truncate = "END",
+        *,
+        limited: bool = True,
     ) -> list[TokenizedText]:
-        """Tokens of each text, truncated at its end; without `limited`, of any length.
+        """Tokens of each text, truncated at that end; without `limited`, texts may have any number of characters.
 
         Raises InvalidRequest.
         """
         if limited:
             self._check_lengths(texts)
-        tokens = await self._tokenize(encoder, list({each.text: None for each in texts}), texts, role, "END")
+        tokens = await self._tokenize(encoder, list({text.text: None for text in texts}), texts, role, truncate)
         return [tokens[text.text] for text in texts]
 
     async def _tokenize(
-        self, encoder: Encoder, distinct: Sequence[str], texts: Sequence[InputText], role: Role, truncate: Truncate
+        self,
+        encoder: Encoder,
+        distinct: Sequence[str],
+        texts: Sequence[InputText],
+        role: Role,
+        truncate: Truncate,
+        max_tokens: int | None = None,
     ) -> dict[str, TokenizedText]:
         """Tokens of distinct texts, which are among those of the request."""
         try:
             tokenized = await self._embedder.tokenize(encoder, distinct, role, truncate)
+            if max_tokens is not None:
+                tokenized = [tokens.cut_to(max_tokens, truncate) for tokens in tokenized]
+                require_tokens(tokenized)
         except BadTexts as error:
             raise InvalidRequest(_located(error, distinct, texts)) from error
-        return {each.text: each for each in tokenized}
+        return {tokens.text: tokens for tokens in tokenized}
 
     def _usable(
         self,
@@ -148,6 +248,29 @@ class TextEmbedder:
         ]
         if problems:
             raise InvalidRequest(problems)
+
+
+def _known_tokens(cached: Mapping[str, TokenEmbeddings | Miss], texts: Sequence[InputText]) -> dict[str, TokenizedText]:
+    """The tokens of the texts that the cache or the caller has."""
+    found = {text: entry.text for text, entry in cached.items() if isinstance(entry, TokenEmbeddings)}
+    found |= {text.text: text.tokens for text in texts if text.tokens is not None}
+    return {text: tokens for text, tokens in found.items() if tokens is not None}
+
+
+def _long(tokens: Mapping[str, TokenizedText], max_tokens: int) -> dict[str, TokenizedText]:
+    """The texts that are longer than the model reads."""
+    return {text: own for text, own in tokens.items() if own.truncated or len(own) > max_tokens}
+
+
+def _places(passages: Mapping[str, Sequence[_Passage]], texts: Sequence[InputText]) -> list[InputText]:
+    """The passages at the places of their texts."""
+    return [InputText(part.text, text.pointer) for text in texts for part in passages.get(text.text, ())]
+
+
+def _joined(text: str, cuts: Sequence[_Passage], found: Mapping[str, TokenEmbeddings]) -> TokenEmbeddings:
+    """The embeddings of a text by those of its passages."""
+    parts = [(found[part.text], part.start) for part in cuts]
+    return join_passages([replace(part, text=tokens_of(part).within(text, start)) for part, start in parts])
 
 
 def _with_tokens(cached: TokenEmbeddings | Miss, text: TokenizedText, dim: int, want: Want) -> TokenEmbeddings | Miss:
@@ -198,6 +321,7 @@ class TextVectors:
     vectors: Floats
     truncated: Sequence[bool]
     tokens: int
+    passages: int
     warnings: Sequence[RequestWarning] = ()
 
 
@@ -209,6 +333,7 @@ class TokenVectors:
     vectors: Sequence[Floats]
     truncated: Sequence[bool]
     tokens: int
+    passages: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -233,7 +358,7 @@ class Embed:
         *,
         model: str | None = None,
         dimensions: int | None = None,
-        truncate: Truncate = "END",
+        truncation: Truncation = BY_DEFAULT,
         role: Role = "query",
         normalize: bool = True,
     ) -> TextVectors:
@@ -243,7 +368,7 @@ class Embed:
             texts: the texts.
             model: None for the default.
             dimensions: keep only the leading ones; None keeps all.
-            truncate: the end at which long texts are truncated.
+            truncation: what to do with texts that are longer than the model reads.
             role: of the texts.
             normalize: scale to unit length; otherwise as the model has them.
 
@@ -256,38 +381,39 @@ class Embed:
         if dimensions > encoder.dim:
             detail = f"{dimensions:,} dimensions exceed the {encoder.dim:,} of {encoder.name}"
             raise InvalidRequest([Problem("/dimensions", "out_of_range", detail)])
-        embedded = await self._texts.embed(encoder, texts, role, "pooled", truncate)
+        embedded = await self._texts.embed(encoder, texts, role, "pooled", truncation)
 
         def shorten() -> Floats:
             pooled = np.stack([embedding.pooled() for embedding in embedded.embeddings])[:, :dimensions]
             return (unit_rows(pooled) if normalize else pooled).astype(np.float32)
 
         vectors = await self._offload.run("shorten", len(texts) * encoder.dim, shorten)
-        return TextVectors(encoder, vectors, embedded.truncated, embedded.tokens, embedded.warnings)
+        counts = embedded.tokens, embedded.passages
+        return TextVectors(encoder, vectors, embedded.truncated, *counts, embedded.warnings)
 
     async def token_vectors(
         self,
         texts: Sequence[InputText],
         *,
         model: str | None = None,
-        truncate: Truncate = "END",
+        truncation: Truncation = BY_DEFAULT,
         role: Role = "query",
     ) -> TokenVectors:
-        """Encode each text to its token vectors, special tokens included.
+        """Encode each text to its token vectors, special tokens included; of a long one, those of all its passages.
 
         Raises:
             UnknownModel: no model of that name is served.
             InvalidRequest: some texts cannot be encoded, or they have too many tokens together.
         """
         encoder = await self._models.get(model)
-        embedded = await self._texts.embed(encoder, texts, role, "tokens", truncate)
+        embedded = await self._texts.embed(encoder, texts, role, "tokens", truncation)
         if embedded.tokens > MAX_TOKEN_VECTORS:
             detail = f"{embedded.tokens:,} token vectors exceed the limit of {MAX_TOKEN_VECTORS:,} of one answer"
             raise InvalidRequest([Problem(texts[0].pointer.rpartition("/")[0], "out_of_range", detail)])
         vectors = [embedding.vectors for embedding in embedded.embeddings]
-        return TokenVectors(encoder, vectors, embedded.truncated, embedded.tokens)
+        return TokenVectors(encoder, vectors, embedded.truncated, embedded.tokens, embedded.passages)
 
     async def tokenize(self, texts: Sequence[InputText], role: Role) -> TextTokens:
-        """Tokenize each text, truncated to what the default model reads. Raises as `token_vectors`."""
+        """All tokens of each text by the default model. Raises as `token_vectors`."""
         encoder = await self._models.get(None)
-        return TextTokens(encoder, await self._texts.tokenize(encoder, texts, role))
+        return TextTokens(encoder, await self._texts.tokenize(encoder, texts, role, "PASSAGES"))

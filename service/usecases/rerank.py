@@ -15,18 +15,16 @@ from semblance.models.alignment.relevant_spans import RelevantSpans, SpanOptions
 from semblance.models.alignment.unit_interval import to_unit_interval
 from semblance.models.catalogue import explainable, required_vectors, similarity
 from semblance.models.embeddings import Doubles, TokenEmbeddings, Want
-from semblance.models.explanation import ReadText, RemovedAt, tokens_of
 from semblance.models.protocols import Encoder, Explainable, Similarity
 from semblance.models.text import Truncate
-from semblance.models.tokenization.passages import Cut, Span, cut_passages
+from semblance.models.tokenization.passages import Cut, Span, auto_cut, cut_passages
 from semblance.service.errors import InvalidRequest
 from semblance.service.ports.calibration import Calibrations, FittedCalibration, find_calibration
 from semblance.service.ports.embedding import ModelChoices
 from semblance.service.turns import Offload, in_thread
-from semblance.service.usecases.collections import cut_for
 from semblance.service.usecases.compare import CHUNK_PRODUCTS, comparison_cost
-from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings
-from semblance.service.usecases.explain.word_links import strongest_links
+from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings, Truncation
+from semblance.service.usecases.explain.word_links import read_texts, strongest_links
 
 DEFAULT_MEASURE = "rcmd1_words"  # its links are words, and additional words of a document do not lower its score
 EMPTY = "empty_text"
@@ -133,7 +131,7 @@ class Rerank:
         want: Want = "tokens" if explainer else required_vectors(measure)
         encoder = await self._models.get(choice.model)
         calibration = find_calibration(self._calibrations, encoder, measure.name, params.min_probability)
-        query = await self._texts.embed(encoder, [params.query], "query", want, params.truncate)
+        query = await self._texts.embed(encoder, [params.query], "query", want, Truncation(params.truncate))
         places, documents, warnings = await self._embed_documents(encoder, params, want)
         scored = await self._scored_texts(encoder, params, places, documents, want)
         scores, relevance = np.full(len(params.documents), -np.inf), np.zeros(len(params.documents))
@@ -169,7 +167,11 @@ class Rerank:
         while True:
             texts = [params.documents[place] for place in places]
             try:
-                return places, await self._texts.embed(encoder, texts, "document", want, params.truncate), warnings
+                return (
+                    places,
+                    await self._texts.embed(encoder, texts, "document", want, Truncation(params.truncate)),
+                    warnings,
+                )
             except InvalidRequest as error:
                 if any(problem.code != EMPTY for problem in error.problems):
                     raise
@@ -185,7 +187,7 @@ class Rerank:
     ) -> _ScoredTexts:
         """Documents, or their passages if they were truncated at their end; `MAX_PASSAGES` at most."""
         all_truncated = [place for place, cut in zip(places, documents.truncated, strict=True) if cut]
-        cut = cut_for("auto", encoder) if params.truncate == "END" else None
+        cut = auto_cut(encoder) if params.truncate == "END" else None
         if cut is None or not all_truncated:
             return _ScoredTexts(places, documents.embeddings, all_truncated, 0)
         spans = await self._spans(encoder, [params.documents[place] for place in all_truncated], cut)
@@ -251,9 +253,6 @@ def _explain(
             continue
         explanation = explainer.explain(query, document).by_word()
         spans = relevant_spans(explanation, params.spans) if params.spans else None
-        # a document truncated at its end is read by a passage, which may begin anywhere
-        end: RemovedAt = "BOTH" if params.truncate == "END" else params.truncate
-        texts = ReadText.of(tokens_of(query), params.truncate), ReadText.of(tokens_of(document), end)
-        links = strongest_links(explanation, measure, texts) if params.explain else None
+        links = strongest_links(explanation, measure, read_texts(query, document)) if params.explain else None
         explained.append(RankedDocument(result.index, result.relevance, result.score, spans, links))
     return explained

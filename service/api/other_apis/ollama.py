@@ -11,7 +11,7 @@ from semblance_client.vocabulary.fields import ModelName
 from semblance.service.api.other_apis.texts import Input, LenientBody, input_texts
 from semblance.service.api.routing import JsonRoute, Use, json_answer, with_truncated
 from semblance.service.settings import Settings
-from semblance.service.usecases.embed import Embed
+from semblance.service.usecases.embed import Embed, Truncation
 
 router = APIRouter(tags=["compare"], route_class=JsonRoute)
 
@@ -47,7 +47,7 @@ async def embed_as_ollama(body: OllamaEmbedRequest, embed: Use[Embed], settings:
         input_texts("input", body.input, settings.max_texts),
         model=body.model,
         dimensions=body.dimensions,
-        truncate="NONE" if body.truncate is False else "END",
+        truncation=Truncation("NONE" if body.truncate is False else "END"),
     )
 
     def write() -> str:

@@ -7,7 +7,7 @@ from typing import Literal
 import orjson
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
-from semblance_client.vocabulary.fields import ModelName, String, Truncate
+from semblance_client.vocabulary.fields import ModelName, String, TruncateField
 from semblance_client.vocabulary.responses import MAX_WARNINGS, TokenUsage, Warnings
 
 from semblance.models.embeddings import Floats
@@ -16,11 +16,14 @@ from semblance.service.api.other_apis.texts import (
     EncodingFormat,
     Input,
     LenientBody,
+    TruncatePromptTokens,
+    TruncationSide,
     base64_of,
     input_texts,
     role_of,
+    truncation,
 )
-from semblance.service.api.routing import JsonRoute, Use, json_answer
+from semblance.service.api.routing import JsonRoute, Use, json_answer, with_truncated
 from semblance.service.settings import Settings
 from semblance.service.usecases.embed import Embed, TextVectors
 
@@ -57,8 +60,9 @@ class EmbeddingsRequest(LenientBody):
     """Not OpenAI's: `input_type`, as Jina's API names it."""
     prompt_name: String | None = None
     """Not OpenAI's: `input_type`, as TEI names it."""
-    truncate: Truncate = "NONE"
-    """Not OpenAI's: the end at which a text that is too long is truncated; NONE rejects it."""
+    truncate: TruncateField = None
+    truncate_prompt_tokens: TruncatePromptTokens = None
+    truncation_side: TruncationSide = None
 
 
 class EncodedEmbedding(BaseModel):
@@ -88,11 +92,12 @@ async def embed_texts(body: EmbeddingsRequest, embed: Use[Embed], settings: Use[
         input_texts("input", body.input, settings.max_texts),
         model=body.model,
         dimensions=body.dimensions,
-        truncate=body.truncate,
+        truncation=truncation(body.truncate, body.truncate_prompt_tokens, body.truncation_side),
         role=role_of(body.input_type or body.task or body.prompt_name),
     )
     format_ = body.encoding_format or "float"
-    return await json_answer(format_, result.vectors.size, lambda: _json(result, format_))
+    answer = await json_answer(format_, result.vectors.size, lambda: _json(result, format_))
+    return with_truncated(answer, sum(result.truncated), result.passages)
 
 
 def _json(result: TextVectors, format_: EncodingFormat) -> bytes:
@@ -104,7 +109,7 @@ def _json(result: TextVectors, format_: EncodingFormat) -> bytes:
             for i, vector in enumerate(result.vectors)
         ],
         "model": result.encoder.name,
-        "usage": {"prompt_tokens": result.tokens, "total_tokens": result.tokens},
+        "usage": {"prompt_tokens": result.tokens, "total_tokens": result.tokens, "passages": result.passages},
         "space": result.encoder.space,
         "truncated": result.truncated,
         "warnings": [warning.model_dump() for warning in result.warnings[:MAX_WARNINGS]],

@@ -34,7 +34,7 @@ from semblance.service.process.readiness import Readiness
 from semblance.service.settings import Settings
 from semblance.service.usecases.collections import DEFAULT_MEASURE
 from semblance.service.usecases.compare import Compare
-from semblance.service.usecases.embed import Embed, InputText, TextTokens
+from semblance.service.usecases.embed import Embed, InputText, TextTokens, Truncation
 from semblance.service.usecases.request_fields import require_at_most
 
 router = APIRouter(tags=["tei"], route_class=JsonRoute)
@@ -228,7 +228,7 @@ async def embed_as_tei(body: TeiEmbedRequest, embed: Use[Embed], settings: Use[S
     result = await embed.vectors(
         input_texts("inputs", body.inputs, settings.max_texts),
         dimensions=body.dimensions,
-        truncate=body.end,
+        truncation=Truncation(body.end),
         role=role_of(body.prompt_name),
         normalize=body.normalize is not False,
     )
@@ -256,7 +256,7 @@ async def compare_as_tei(
     """The scores of a text with others, as a list; a pair counts as truncated if either text is."""
     texts = input_texts("inputs/sentences", inputs.sentences, settings.max_texts)
     source = [InputText(inputs.source_sentence, "/inputs/source_sentence")] * len(texts)
-    scored = await compare.pairs(source, texts, measure=measure, model=model, truncate=truncate)
+    scored = await compare.pairs(source, texts, measure=measure, model=model, truncation=Truncation(truncate))
     answer = await json_answer("pairs", len(texts), lambda: orjson.dumps(scored.scores))
     return with_truncated(answer, sum(scored.truncated))
 
@@ -265,7 +265,7 @@ async def compare_as_tei(
 async def embed_tokens(body: TeiTexts, embed: Use[Embed], settings: Use[Settings]) -> Response:
     """The vector of each token of each text, special tokens included."""
     texts = input_texts("inputs", body.inputs, settings.max_texts)
-    result = await embed.token_vectors(texts, truncate=body.end, role=role_of(body.prompt_name))
+    result = await embed.token_vectors(texts, truncation=Truncation(body.end), role=role_of(body.prompt_name))
     return await _arrays(result.vectors, result.tokens * result.encoder.dim, sum(result.truncated))
 
 
@@ -277,7 +277,7 @@ async def _arrays(vectors: object, size: int, truncated: int) -> Response:
 
 @router.post("/tokenize", summary="Tokenize texts, as TEI does", response_model=list[list[TeiToken]])
 async def tokenize_texts(body: TeiTokenizeRequest, embed: Use[Embed], settings: Use[Settings]) -> Response:
-    """The tokens that the model reads of each text, prompts included."""
+    """All tokens of each text, prompts included, also those that the model does not read."""
     texts = input_texts("inputs", body.inputs, settings.max_texts)
     found = await embed.tokenize(texts, role_of(body.prompt_name))
     special = body.add_special_tokens is not False

@@ -6,7 +6,7 @@ import base64
 from collections.abc import Sequence
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 from semblance_client.vocabulary.fields import (
     TEXT_PATTERN,
@@ -19,11 +19,32 @@ from semblance_client.vocabulary.fields import (
 )
 
 from semblance.models.embeddings import Floats
-from semblance.models.text import Role
-from semblance.service.usecases.embed import InputText
+from semblance.models.text import Role, Truncate
+from semblance.service.usecases.embed import InputText, Truncation
 from semblance.service.usecases.request_fields import require_at_most
 
+
+def _no_zero(tokens: int | None) -> int | None:
+    """A number of tokens to keep. Raises PydanticCustomError: it is 0."""
+    if tokens == 0:
+        raise PydanticCustomError("invalid_value", "no token would be left: give a positive number, or -1")
+    return tokens
+
+
 EncodingFormat: TypeAlias = Literal["float", "base64"]
+
+MODEL_LIMIT = -1  # of `truncate_prompt_tokens`: as many tokens as the model reads
+TruncatePromptTokens = Annotated[
+    Annotated[int, Field(ge=MODEL_LIMIT)] | None,
+    AfterValidator(_no_zero),
+    Field(
+        description="vLLM's: truncate each text to its last tokens, special ones included; -1 to what the model reads."
+    ),
+]
+TruncationSide = Annotated[
+    Literal["left", "right"] | None,
+    Field(description="vLLM's: the side at which `truncate_prompt_tokens` removes tokens; null is left."),
+]
 
 DOCUMENT_TYPES = ("document", "passage", "search_document", "retrieval.passage")  # Voyage, NVIDIA, Cohere, Jina
 
@@ -80,6 +101,20 @@ def role_of(input_type: str | None) -> Role:
     ('document', 'query', 'query', 'query')
     """
     return "document" if input_type in DOCUMENT_TYPES else "query"
+
+
+def truncation(
+    truncate: Truncate | None, prompt_tokens: int | None, side: Literal["left", "right"] | None
+) -> Truncation:
+    """The truncation of a request; vLLM's fields precede ours.
+
+    >>> truncation("END", 8, None), truncation(None, -1, "right")
+    (Truncation(mode='START', max_tokens=8), Truncation(mode='END', max_tokens=None))
+    """
+    if prompt_tokens is None:
+        return Truncation(truncate)
+    end: Truncate = "END" if side == "right" else "START"
+    return Truncation(end, None if prompt_tokens == MODEL_LIMIT else prompt_tokens)
 
 
 def base64_of(numbers: Floats) -> str:

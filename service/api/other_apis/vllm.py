@@ -28,9 +28,12 @@ from semblance.service.api.other_apis.texts import (
     Input,
     LenientBody,
     ModelChoiceName,
+    TruncatePromptTokens,
+    TruncationSide,
     base64_of,
     input_texts,
     one_as_list,
+    truncation,
 )
 from semblance.service.api.routing import JsonRoute, Use, json_answer, with_truncated
 from semblance.service.model_loading.registry import LazyModels
@@ -84,6 +87,8 @@ class ScoreRequest(LenientBody):
     measure: Measure | None = Field(
         None, description=f"Not vLLM's: null is that of the model's name, or {DEFAULT_MEASURE}."
     )
+    truncate_prompt_tokens: TruncatePromptTokens = None
+    truncation_side: TruncationSide = None
 
     _known_form = require_one_of("text_1", "queries", "data_1", otherwise=_FORMS)
 
@@ -143,6 +148,8 @@ class PoolingRequest(LenientBody):
     """token_embed, the default, returns a vector of each token; embed one of each text."""
     encoding_format: EncodingFormat | None = None
     """base64 holds little-endian float32, row by row; null is float."""
+    truncate_prompt_tokens: TruncatePromptTokens = None
+    truncation_side: TruncationSide = None
 
 
 class PooledText(BaseModel):
@@ -188,7 +195,8 @@ async def _score(body: ScoreRequest, compare: Compare, models: LazyModels, setti
     left, right = body.inputs(settings.max_texts)
     choice = models.resolve(body.model)
     measure = body.measure or choice.measure or DEFAULT_MEASURE
-    result = await compare.pairs(left, right, measure=measure, model=choice.model)
+    length = truncation("END", body.truncate_prompt_tokens, body.truncation_side)
+    result = await compare.pairs(left, right, measure=measure, model=choice.model, truncation=length)
 
     def write() -> str:
         return ScoreResponse(
@@ -209,7 +217,8 @@ async def pool_texts(body: PoolingRequest, embed: Use[Embed], settings: Use[Sett
     """The vector of each token, special tokens included, or of each text."""
     texts = input_texts("input", body.input, settings.max_texts)
     vectors = embed.vectors if body.task == "embed" else embed.token_vectors
-    result = await vectors(texts, model=body.model, truncate="END")
+    length = truncation("END", body.truncate_prompt_tokens, body.truncation_side)
+    result = await vectors(texts, model=body.model, truncation=length)
     format_ = body.encoding_format or "float"
     numbers = result.tokens * result.encoder.dim
     answer = await json_answer(format_, numbers, lambda: _pooling_json(result, format_))

@@ -14,7 +14,7 @@ from semblance_client.vocabulary.responses import RequestWarning
 from semblance.models import catalogue
 from semblance.service.api.formats import PICTURE_HEADERS, accepted_format, documented_formats
 from semblance.service.api.playground_links import playground_address
-from semblance.service.api.routing import StrictRoute, Use, json_answer
+from semblance.service.api.routing import StrictRoute, Use, json_answer, with_truncated
 from semblance.service.rendering.caption import Caption, Probable
 from semblance.service.rendering.html.explanation import render_html
 from semblance.service.rendering.playground import VIEW_TYPE, playground_view
@@ -95,7 +95,7 @@ async def _explain(body: ExplainRequest, request: Request, explainer: Explain, d
         content = await _draw(pair, body.id, format_, drawing)
         answer = Response(content, media_type=MEDIA_TYPES[format_], headers=PICTURE_HEADERS)
     answer.headers["vary"] = "accept"
-    return answer
+    return with_truncated(answer, pair.a.truncated + pair.b.truncated, pair.passages)
 
 
 def _warning(notice: RequestWarning) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 from semblance_client.vocabulary.search import SearchRequest, SearchResults
 
-from semblance.service.api.routing import JsonRoute, Use, json_answer
+from semblance.service.api.routing import JsonRoute, Use, json_answer, with_truncated
 from semblance.service.usecases.search.search import Search
 
 router = APIRouter(tags=["search"], route_class=JsonRoute)
@@ -15,7 +15,8 @@ router = APIRouter(tags=["search"], route_class=JsonRoute)
 async def search(body: SearchRequest, find: Use[Search]) -> Response:
     """Find the k documents most similar to each query, among those that match the filter."""
     found = await find.search(body)
-    return await json_answer("hits", _size(found), found.model_dump_json)
+    answer = await json_answer("hits", _size(found), found.model_dump_json)
+    return with_truncated(answer, sum(found.truncated), found.usage.passages)
 
 
 def _size(found: SearchResults) -> int:

@@ -238,7 +238,7 @@ class DuplicateSearch:
         if measure is None or len(read.texts([a, b])) < 2:
             return None
         left, right = await self._embedded(read, [a, b], explained=True)
-        return await in_thread(word_links, explainable(measure), measure, left, right, "END")
+        return await in_thread(word_links, explainable(measure), measure, left, right)
 
 
 def _at_least(threshold: float, near: Sequence[Neighbor]) -> list[Neighbor]:

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 from semblance_client.vocabulary.responses import RequestWarning
 
+from semblance.models.alignment.nearest_passages import score_passages
 from semblance.models.catalogue import similarity
 from semblance.models.embeddings import Floats, TokenEmbeddings
 from semblance.models.explanation import tokens_of
@@ -24,7 +25,7 @@ from semblance.service.replication.access import CollectionAccess
 from semblance.service.replication.retries import retry_on_conflict
 from semblance.service.turns import in_thread
 from semblance.service.usecases.collections import Collections
-from semblance.service.usecases.embed import InputText, TextEmbedder, unread_warning
+from semblance.service.usecases.embed import InputText, TextEmbedder, Truncation, unread_warning
 from semblance.service.usecases.search.ordering import bonus_of
 
 RESCORED_PASSAGES = 3  # of a document, the nearest by vector; the best of them makes the score of a measure
@@ -39,7 +40,7 @@ class DocumentQuery:
         collection: of the documents.
         documents: JSON pointers to their places in the request, by id.
         measure: that scores them.
-        truncate: the end at which texts are truncated.
+        truncate: the end at which the query is truncated; None for the model's default.
         by_terms: whether terms count, as in a hybrid search.
     """
 
@@ -47,7 +48,7 @@ class DocumentQuery:
     collection: str
     documents: Mapping[str, str]
     measure: str
-    truncate: Truncate
+    truncate: Truncate | None
     by_terms: bool = False
 
 
@@ -117,7 +118,7 @@ class BestPassages:
         conflict = f"document {names} was rewritten during the request"
         read, indexed = await retry_on_conflict(lambda: self._read(query), conflict)
         encoder = await self._collections.encoder_of(read.collection)
-        own = await self._texts.embed(encoder, [query.text], "query", "tokens", query.truncate)
+        own = await self._texts.embed(encoder, [query.text], "query", "tokens", Truncation(query.truncate))
         [vectors] = own.embeddings
         candidates = {doc_id: _candidates(doc_id, read, indexed, vectors) for doc_id in query.documents}
         embedded = await self._embed(query, encoder, read, [key for keys in candidates.values() for key in keys])
@@ -159,7 +160,7 @@ class BestPassages:
         cut = [key for key in texts if key.document in read.spans]  # a passage is read whole, however long it is
         tokens = await self._texts.tokenize(encoder, [texts[key] for key in cut], "document", limited=False)
         texts |= {key: texts[key]._replace(tokens=own) for key, own in zip(cut, tokens, strict=True)}
-        found = await self._texts.embed(encoder, list(texts.values()), "document", "tokens", query.truncate)
+        found = await self._texts.embed(encoder, list(texts.values()), "document", "tokens")
         return dict(zip(texts, found.embeddings, strict=True))
 
 
@@ -216,7 +217,7 @@ def _values(
     measure: str, query: TokenEmbeddings, passages: Mapping[PassageKey, TokenEmbeddings], indexed: _Indexed
 ) -> dict[PassageKey, float]:
     """Score and bonus of each passage."""
-    scores = similarity(measure).score_many(query, list(passages.values()))
+    scores = score_passages(similarity(measure), query, list(passages.values()))
     return {
         key: float(score) + bonus_of(_bm25(indexed.terms.get(key, ())))
         for key, score in zip(passages, scores, strict=True)

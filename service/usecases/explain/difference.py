@@ -16,6 +16,7 @@ from semblance_client.vocabulary.difference import (
 from semblance_client.vocabulary.explanation import PassageSpan
 from semblance_client.vocabulary.responses import RequestWarning
 
+from semblance.models.alignment.nearest_passages import explain_passages
 from semblance.models.catalogue import explainable
 from semblance.models.explanation import (
     DifferencePart,
@@ -27,7 +28,6 @@ from semblance.models.explanation import (
     tokens_of,
 )
 from semblance.models.protocols import Encoder
-from semblance.models.text import Truncate
 from semblance.models.tokenization.passages import Span
 from semblance.models.tokenization.terms import document_terms, query_terms
 from semblance.service.ports.documents import Version
@@ -168,7 +168,9 @@ class ExplainDifference:
         )
 
         def compare() -> ExplainedDifference:
-            explanations = [explainer.explain(found.query, passage.tokens).by_word() for passage in found.passages]
+            explanations = [
+                explain_passages(explainer, found.query, passage.tokens).by_word() for passage in found.passages
+            ]
             return _difference(request, measure, found, explanations)
 
         return await in_thread(compare)
@@ -177,17 +179,14 @@ class ExplainDifference:
 def _difference(
     request: DifferenceRequest, measure: str, found: QueriedDocuments, explanations: Sequence[Explanation]
 ) -> ExplainedDifference:
-    a, b = (
-        _explained(passage, explanation, request.truncate)
-        for passage, explanation in zip(found.passages, explanations, strict=True)
-    )
+    a, b = (_explained(passage, explanation) for passage, explanation in zip(found.passages, explanations, strict=True))
     parts = [*difference_parts(*explanations), *_term_parts(request, *found.passages)]
     return ExplainedDifference(
         encoder=found.encoder,
         measure=measure,
         mode=request.mode,
         version=found.version,
-        query=ReadText.of(tokens_of(found.query), request.truncate),
+        query=ReadText.of(tokens_of(found.query)),
         a=a,
         b=b,
         parts=sorted(parts, key=lambda part: -abs(part.difference)),
@@ -195,8 +194,8 @@ def _difference(
     )
 
 
-def _explained(passage: BestPassage, explanation: Explanation, truncate: Truncate) -> ExplainedDocument:
-    read = ReadText.of(tokens_of(passage.tokens), truncate)
+def _explained(passage: BestPassage, explanation: Explanation) -> ExplainedDocument:
+    read = ReadText.of(tokens_of(passage.tokens))
     return ExplainedDocument(passage.id, passage.span, read, explanation, bonus_of(passage.bm25))
 
 

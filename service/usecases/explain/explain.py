@@ -14,17 +14,18 @@ from semblance_client.vocabulary.explanation import (
 )
 from semblance_client.vocabulary.responses import RequestWarning
 
+from semblance.models.alignment.nearest_passages import explain_passages
 from semblance.models.catalogue import explainable
 from semblance.models.embeddings import TokenEmbeddings
-from semblance.models.explanation import Explanation, ReadText, tokens_of
+from semblance.models.explanation import Explanation, ReadText
 from semblance.models.protocols import Encoder
 from semblance.models.tokenization.passages import Span
 from semblance.service.ports.calibration import Calibrations, FittedCalibration
 from semblance.service.ports.embedding import ServedModels
 from semblance.service.turns import in_thread
-from semblance.service.usecases.embed import InputText, TextEmbedder
+from semblance.service.usecases.embed import InputText, TextEmbedder, Truncation
 from semblance.service.usecases.explain.best_passages import BestPassages, DocumentQuery
-from semblance.service.usecases.explain.word_links import strongest_links
+from semblance.service.usecases.explain.word_links import read_texts, strongest_links
 
 DEFAULT_MEASURE = "rcmd_words"  # its parts are few strong links of words, whatever measure ranks a search
 
@@ -42,6 +43,7 @@ class ExplainedPair:
     warnings: Sequence[RequestWarning]
     calibration: FittedCalibration | None
     passage: Span | None
+    passages: int
 
     def response(self, max_links: int | None) -> PairExplanation:
         """The strongest links, as a response has them; None keeps the default number."""
@@ -68,6 +70,11 @@ class _Pair:
     b: TokenEmbeddings
     warnings: Sequence[RequestWarning]
     passage: Span | None = None
+
+    @property
+    def passages(self) -> int:
+        """Number of passages in which long texts were read."""
+        return len(self.a.passages) + len(self.b.passages)
 
 
 class Explain:
@@ -102,26 +109,30 @@ class Explain:
         )
 
         def compute() -> Explanation:
-            explanation = explainer.explain(pair.a, pair.b)
+            explanation = explain_passages(explainer, pair.a, pair.b)
             grouped = explanation.by_word() if request.granularity == "word" else explanation
             return grouped if request.max_links is None else grouped.strongest(request.max_links)
 
+        a, b = read_texts(pair.a, pair.b)
         return ExplainedPair(
             encoder=pair.encoder,
             measure=measure,
             granularity=request.granularity,
-            a=ReadText.of(tokens_of(pair.a), request.truncate),
-            b=ReadText.of(tokens_of(pair.b), request.truncate),
+            a=a,
+            b=b,
             explanation=await in_thread(compute),
             warnings=pair.warnings,
             calibration=self._calibrations.get((pair.encoder.space, measure)),
             passage=pair.passage,
+            passages=pair.passages,
         )
 
     async def _pair_of_texts(self, request: ExplainRequest) -> _Pair:
         encoder = await self._models.get(request.model)
         texts = InputText(request.a, "/a"), InputText(request.b or "", "/b")
-        a, b = [await self._texts.embed(encoder, [text], "query", "tokens", request.truncate) for text in texts]
+        a, b = [
+            await self._texts.embed(encoder, [text], "query", "tokens", Truncation(request.truncate)) for text in texts
+        ]
         return _Pair(encoder, a.embeddings[0], b.embeddings[0], [*a.warnings, *b.warnings])
 
     async def _pair_with_document(self, request: ExplainRequest, measure: str) -> _Pair:

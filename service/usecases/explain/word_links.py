@@ -5,23 +5,22 @@ from __future__ import annotations
 from semblance_client.vocabulary import explanation as vocabulary
 from semblance_client.vocabulary.explanation import DEFAULT_LINKS, Granularity, Link, Side, Token
 
+from semblance.models.alignment.nearest_passages import explain_passages, nearest_passages
 from semblance.models.embeddings import TokenEmbeddings
-from semblance.models.explanation import Explanation, ReadText, RemovedAt, tokens_of
+from semblance.models.explanation import Explanation, ReadText, tokens_of
 from semblance.models.protocols import Explainable
-from semblance.models.text import Truncate, Units
+from semblance.models.text import Units
 
 
-def word_links(
-    explainer: Explainable,
-    measure: str,
-    a: TokenEmbeddings,
-    b: TokenEmbeddings,
-    truncate_a: Truncate,
-    truncate_b: RemovedAt = "END",
-) -> vocabulary.Explanation:
-    """Explain a pair or a hit by its words; each text was truncated at its given end, if at all."""
-    texts = ReadText.of(tokens_of(a), truncate_a), ReadText.of(tokens_of(b), truncate_b)
-    return strongest_links(explainer.explain(a, b).by_word(), measure, texts)
+def word_links(explainer: Explainable, measure: str, a: TokenEmbeddings, b: TokenEmbeddings) -> vocabulary.Explanation:
+    """Explain a pair or a hit by its words."""
+    return strongest_links(explain_passages(explainer, a, b).by_word(), measure, read_texts(a, b))
+
+
+def read_texts(a: TokenEmbeddings, b: TokenEmbeddings) -> tuple[ReadText, ReadText]:
+    """Two texts, and the parts of them that links connect."""
+    left, right = nearest_passages(a, b)
+    return ReadText.of(tokens_of(left)), ReadText.of(tokens_of(right))
 
 
 def strongest_links(
@@ -52,7 +51,7 @@ def side(read: ReadText, units: Units) -> Side:
     """A text and its units, as links connect them."""
     return Side(
         text=read.text,
-        truncated=read.truncated,
+        truncated=read.truncated or read.is_passage,
         read_start=read.start,
         read_end=read.end,
         tokens=[Token(text=unit.text, start=unit.start, end=unit.end) for unit in units],

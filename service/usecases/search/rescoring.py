@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, TypeAlias, TypeVar
 
+from semblance.models.alignment.nearest_passages import score_passages
 from semblance.models.alignment.quantized_tokens import dequantize_many, is_codes
 from semblance.models.alignment.ragged import split_by_size
 from semblance.models.catalogue import required_vectors
@@ -200,7 +201,7 @@ class PassageScorer:
     def _score(
         self, query: TokenEmbeddings, passages: Sequence[PassageKey], embeddings: Sequence[TokenEmbeddings]
     ) -> Scores:
-        return dict(zip(passages, map(float, self.measure.score_many(query, embeddings)), strict=True))
+        return dict(zip(passages, score_passages(self.measure, query, embeddings).tolist(), strict=True))
 
 
 def _with_text(embeddings: TokenEmbeddings, text: TokenizedText) -> TokenEmbeddings:

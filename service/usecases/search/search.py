@@ -15,7 +15,7 @@ from semblance.service.ports.documents import PassageKey, unknown_document
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.turns import Offload
 from semblance.service.usecases.collections import Collections
-from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings
+from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings, Truncation
 from semblance.service.usecases.request_fields import RequestLimits, require_at_most
 from semblance.service.usecases.search.params import SearchParams
 from semblance.service.usecases.search.rescoring import INDEX_MEASURE, PassageScorer
@@ -82,16 +82,18 @@ class Search:
     async def _encoded(self, params: SearchParams, encoder: Encoder, want: Want) -> tuple[SearchParams, TextEmbeddings]:
         """The search with its queries, encoded.
 
-        A document in place of them becomes a query; one that is cut, by its first passage. Raises UnknownDocument.
+        A document in place of them becomes a query; one that is cut, by its first passage, or with PASSAGES by all of
+        them. Raises UnknownDocument.
         """
-        name, doc_id, truncate = params.request.collection, params.request.like, params.request.truncate
+        name, doc_id, truncation = params.request.collection, params.request.like, Truncation(params.request.truncate)
         if doc_id is None:
-            return params, await self._texts.embed(encoder, params.queries, "query", want, truncate)
+            return params, await self._texts.embed(encoder, params.queries, "query", want, truncation)
         read = await self._access.read(lambda store: store.get_cut(name, [doc_id]))
         if doc_id not in read.documents:
             raise unknown_document(name, doc_id)
         first = PassageKey(doc_id, 0)
-        text = InputText(read.texts([first])[first], "/like")
-        embedded = await self._texts.embed(encoder, [text], "document", want, truncate)
-        truncated = [embedded.truncated[0] or doc_id in read.spans]
+        whole = self._texts.mode(encoder, truncation) == "PASSAGES"
+        text = InputText(read.documents[doc_id].text if whole else read.texts([first])[first], "/like")
+        embedded = await self._texts.embed(encoder, [text], "document", want, truncation)
+        truncated = [embedded.truncated[0] or (doc_id in read.spans and not whole)]
         return replace(params, queries=[text]), replace(embedded, truncated=truncated)

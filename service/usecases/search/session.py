@@ -11,6 +11,7 @@ from semblance_client.vocabulary.responses import Usage
 from semblance_client.vocabulary.search import Hits, SearchResults
 
 from semblance.models.alignment.highlight import HighlightOptions, highlight
+from semblance.models.alignment.nearest_passages import explain_passages
 from semblance.models.catalogue import explainable
 from semblance.models.embeddings import TokenEmbeddings, unit_rows
 from semblance.models.protocols import Explainable
@@ -163,7 +164,7 @@ class SearchSession:
             version=str(searched.version),
             truncated=list(self.queries.truncated),
             warnings=[*self.queries.warnings, *searched.warnings],
-            usage=Usage(tokens=self.queries.tokens),
+            usage=Usage(tokens=self.queries.tokens, passages=self.queries.passages),
         )
 
     async def _chosen(self, hits: Sequence[Sequence[SearchHit]]) -> list[list[SearchHit]]:
@@ -212,7 +213,7 @@ class SearchSession:
         with timed("highlight"):
             explainer = explainable(HIGHLIGHT_MEASURE)
             found = await self.scorer.of_tokens(
-                hits, lambda tokens: highlight(explainer.explain(query, tokens).by_word(), options)
+                hits, lambda tokens: highlight(explain_passages(explainer, query, tokens).by_word(), options)
             )
             return [hit.highlighted(snippet) for hit, snippet in zip(hits, found, strict=True)]
 
@@ -269,8 +270,8 @@ class SearchSession:
         embedded = await self.scorer.embed({key: hit.text for key, hit in zip(best, hits, strict=True)}, "tokens")
 
         def explain() -> list[SearchHit]:
-            truncate, measure = self.params.request.truncate, self.scorer.measure.name
-            links = [word_links(explainer, measure, query, embedded[key], truncate) for key in until_left(best)]
+            measure = self.scorer.measure.name
+            links = [word_links(explainer, measure, query, embedded[key]) for key in until_left(best)]
             return [hit.explained(why) for hit, why in zip(hits, links, strict=True)]
 
         explained = await in_thread(explain)

@@ -19,7 +19,7 @@ from semblance.service.caches.memory import MemoryCache
 from semblance.service.errors import InvalidRequest, Problem
 from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.embedding import EmbeddingCache, Miss
-from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings
+from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings, Truncation
 from tests.support.small_model import load, write_glove
 
 LONG = "two " + "word " * 600 + "cats"
@@ -30,6 +30,7 @@ class RecordingEmbedder:
     """Encodes in this thread, and records the texts; those of background work twice."""
 
     def __init__(self) -> None:
+        self.max_request_tokens = 1 << 18
         self.tokenized: list[str] = []
         self.encoded: list[str] = []
         self.background: list[str] = []
@@ -75,7 +76,7 @@ async def outcome(
     embedder_: TextEmbedder, encoder: Encoder, texts: Sequence[str], truncate: Truncate
 ) -> TextEmbeddings | Sequence[Problem]:
     try:
-        return await embedder_.embed(encoder, inputs(texts), "query", "tokens", truncate)
+        return await embedder_.embed(encoder, inputs(texts), "query", "tokens", Truncation(truncate))
     except InvalidRequest as error:
         return error.problems
 
@@ -103,7 +104,9 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> Encoder:
 
 
 requests = st.lists(
-    st.tuples(st.lists(st.sampled_from(TEXTS), min_size=1, max_size=4), st.sampled_from(["END", "START", "NONE"])),
+    st.tuples(
+        st.lists(st.sampled_from(TEXTS), min_size=1, max_size=4), st.sampled_from(["END", "START", "NONE", "PASSAGES"])
+    ),
     max_size=4,
 )
 

@@ -19,7 +19,7 @@ from semblance_client.vocabulary.other_apis import Embeddings, Ranking
 from semblance_client.vocabulary.search import SearchResults
 from semblance_client.vocabulary.similarity import Similarities, SimilarityMatrix
 
-Truncate: TypeAlias = Literal["START", "END", "NONE"]
+Truncate: TypeAlias = Literal["PASSAGES", "START", "END", "NONE"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def similarity(
         measure: a name of `measures()`; cosine by default.
         model: a served model.
         explain: whether to return the words behind each score.
-        truncate: the end at which a text that is too long is truncated; NONE rejects it.
+        truncate: for texts that are longer than the model reads: PASSAGES, START, END or NONE.
 
     Example:
         >>> response = client.similarity([("A cat sleeps.", "The kitten naps.")], measure="rcmd_words")
@@ -116,7 +116,7 @@ def search(  # noqa: PLR0913 - one parameter a field of the request
         min_score: least score of a hit.
         min_probability: least probability of a hit; the measure needs a calibration.
         min_version: search this version of the collection or a later one.
-        truncate: the end at which a query that is too long is truncated; NONE rejects it.
+        truncate: for queries that are longer than the model reads: PASSAGES, START, END or NONE.
         passages: most passages of a hit; 1 by default.
         mode: whether documents are found by vector (the default), by terms, by both, or by what suits the query.
         highlight: whether to return the snippet of each hit, or sizes such as `{"chars": 160, "marks": 3}`.
@@ -181,7 +181,7 @@ def explain(  # noqa: PLR0913 - one parameter a field of the request
         model: a served model.
         granularity: whether links connect words, the default, or tokens.
         max_links: number of links to return; 200 by default.
-        truncate: the end at which a text that is too long is truncated; NONE rejects it.
+        truncate: for texts that are longer than the model reads: PASSAGES, START, END or NONE.
 
     Example:
         >>> why = client.explain("my parcel never came", id="shipping-001")  # of the collection `default`
@@ -222,7 +222,7 @@ def explain_difference(  # noqa: PLR0913 - one parameter a field of the request
         collection: the collection of both; `default` by default.
         measure: the score to explain; `rcmd_words` by default.
         mode: `hybrid` adds the bonus of terms, by which hybrid searches order documents; `vector` by default.
-        truncate: the end at which a query that is too long is truncated; NONE rejects it.
+        truncate: for queries that are longer than the model reads: PASSAGES, START, END or NONE.
 
     Example:
         >>> why = client.explain_difference("my parcel never came", "shipping-001", "shipping-002")

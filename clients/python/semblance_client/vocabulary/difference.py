@@ -14,7 +14,7 @@ from semblance_client.vocabulary.fields import (
     RequestBody,
     String,
     Text,
-    Truncate,
+    TruncateField,
     documented,
 )
 from semblance_client.vocabulary.responses import ResponseBody, Space, Warnings
@@ -45,7 +45,7 @@ class DifferenceRequest(RequestBody):
     """Null is rcmd_words. Name the measure of a search to see the parts of its scores."""
     mode: DifferenceMode = "vector"
     """In mode hybrid, the bonus of terms is part of the difference."""
-    truncate: Truncate = "END"
+    truncate: TruncateField = None
     format: Literal["json", "html"] | None = None
     """Null chooses by the Accept header."""
 

@@ -16,7 +16,7 @@ from semblance_client.vocabulary.fields import (
     RequestBody,
     String,
     Text,
-    Truncate,
+    TruncateField,
     alternative,
     documented,
     one_of,
@@ -59,7 +59,7 @@ class ExplainRequest(RequestBody):
     granularity: Granularity = "word"
     max_links: int | None = Field(None, ge=0)
     """Strongest links to keep: 200 if null; pictures and pages show all if null."""
-    truncate: Truncate = "END"
+    truncate: TruncateField = None
 
     _known_form = require_one_of("b", "id", otherwise=_FORMS)
 
@@ -89,11 +89,11 @@ class Side(ResponseBody):
 
     text: str
     truncated: bool
-    """Whether the model read only a part of it, which the tokens cover."""
+    """Whether only a part of it is compared, which the tokens cover: what was not truncated, or a passage."""
     read_start: int
-    """First character that the model read; 0 unless truncated at the start."""
+    """First character of that part; 0 for all of the text."""
     read_end: int
-    """One past the last character that it read; the length unless truncated."""
+    """One past the last character of that part; the length for all of the text."""
     tokens: list[Token]
 
 
@@ -204,7 +204,7 @@ class PairExplanation(Explanation):
     calibration: Calibration | None = None
     """Data that the probabilities are fitted to; null if there are none."""
     truncated: bool
-    """Whether either text is longer than the model reads."""
+    """Whether either text was truncated."""
     passage: PassageSpan | None = None
     """Place of b in a document that is cut: its passage with the highest score; null otherwise."""
     warnings: Warnings

@@ -23,7 +23,15 @@ ID_PATTERN = r"^[^\x00-\x1f\x7f-\x9f]+$"
 CURSOR_PATTERN = r"^([A-Za-z0-9_-]{4})*([A-Za-z0-9_-]{2}==|[A-Za-z0-9_-]{3}=)?$"
 VERSION_PATTERN = "^[^:]+:[0-9]{1,18}(:[^:]+)?$"
 
-Truncate: TypeAlias = Literal["START", "END", "NONE"]
+Truncate: TypeAlias = Literal["PASSAGES", "START", "END", "NONE"]
+TruncateField: TypeAlias = Annotated[
+    Truncate | None,
+    Field(
+        description="For a text that is longer than the model reads: PASSAGES reads it in passages, START and END "
+        "truncate it at that end, and NONE rejects it. Null is the service's default: PASSAGES, unless it is set up "
+        "otherwise.",
+    ),
+]
 Scalar: TypeAlias = str | int | float | bool | None
 
 

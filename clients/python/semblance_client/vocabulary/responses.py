@@ -76,6 +76,8 @@ class Usage(ResponseBody):
 
     tokens: int
     """Tokens of all its texts, special tokens included."""
+    passages: int = 0
+    """Passages in which texts were read that are longer than the model reads."""
 
 
 class TokenUsage(ResponseBody):
@@ -85,6 +87,8 @@ class TokenUsage(ResponseBody):
     """Tokens of all its texts, special tokens included."""
     total_tokens: int
     """The same: nothing is generated."""
+    passages: int = 0
+    """Not OpenAI's: passages in which texts were read that are longer than the model reads."""
 
 
 class Scored(ResponseBody):

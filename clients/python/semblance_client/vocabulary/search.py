@@ -28,7 +28,7 @@ from semblance_client.vocabulary.fields import (
     NamedDocument,
     RequestBody,
     Text,
-    Truncate,
+    TruncateField,
     VersionText,
     alternative,
     documented,
@@ -130,7 +130,7 @@ class SearchRequest(RequestBody):
     """Weight of the differences between hits, by maximal marginal relevance among the candidates."""
     min_version: VersionText = None
     """Answer from this version of the collection or a later one."""
-    truncate: Truncate = "END"
+    truncate: TruncateField = None
 
     _known_form = require_one_of("query", "queries", "like", otherwise=_FORMS)
     _known_facets = model_validator(mode="after")(require_each_once)

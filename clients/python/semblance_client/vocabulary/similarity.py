@@ -16,7 +16,7 @@ from semblance_client.vocabulary.fields import (
     ModelName,
     RequestBody,
     Text,
-    Truncate,
+    TruncateField,
     alternative,
     one_of,
     require_one_of,
@@ -59,8 +59,7 @@ class SimilarityRequest(RequestBody):
     """A served model; null is the default one."""
     explain: bool = False
     """Add the words behind each score (pairs only)."""
-    truncate: Truncate = "END"
-    """The end at which a text that is too long is truncated; NONE rejects it."""
+    truncate: TruncateField = None
 
     _known_form = require_one_of("pairs", "left", "right", otherwise=FORMS)
 
@@ -84,7 +83,7 @@ class Similarities(Scored):
     probabilities: list[float] | None = None
     """Probabilities that people call the pairs the same; null without a calibration."""
     truncated: list[bool]
-    """Whether a text of each pair is longer than the model reads."""
+    """Whether a text of each pair was truncated."""
     explanations: list[Explanation] | None = None
     """One for each pair, if requested."""
     warnings: Warnings
@@ -98,6 +97,6 @@ class SimilarityMatrix(Scored):
     probabilities: list[list[float]] | None = None
     """Probabilities that people call the pairs the same; null without a calibration."""
     truncated: list[bool]
-    """Whether each left, then each right text is longer than the model reads."""
+    """Whether each left, then each right text was truncated."""
     warnings: Warnings
     usage: Usage
