@@ -75,17 +75,43 @@ def test_the_dot_product_is_the_cosine_of_similarity(api: Api) -> None:
     assert [float(left @ right)] == pytest.approx(api.scores(pair, model="minilm"), abs=1e-6)
 
 
-def test_long_texts_are_refused_unless_truncate_is_set(api: Api) -> None:
+def test_long_texts_are_read_in_passages(api: Api) -> None:
+    long = [f"Sentence {n} tells of the harbor, its ships and {n} sailors." for n in range(60)]
+    answer = api.post("/v1/embeddings", {"model": "minilm", "input": [" ".join(long), "short"]})
+    assert answer.headers["x-semblance-passages"] == str(answer.json()["usage"]["passages"])
+    assert answer.json()["truncated"] == [False, False]
+    whole, short = (np.array(each["embedding"]) for each in answer.json()["data"])
+    assert [float(whole @ short)] == pytest.approx(api.scores((" ".join(long), "short"), model="minilm"), abs=1e-6)
+    assert min(float(whole @ part) for part in vectors(api, long[::20])) > 0.5
+
+
+def test_long_texts_are_rejected_or_truncated_if_asked(api: Api) -> None:
     body = {"model": "minilm", "input": ["short", "word " * 600 + "end"]}
-    refused = api.post("/v1/embeddings", body)
+    refused = api.post("/v1/embeddings", body | {"truncate": "NONE"})
     assert (*code_of(refused), refused.json()["error"]["param"]) == (400, "text_too_long", "input")
     assert "/input/1" in refused.json()["message"]
+    assert "its 603 tokens exceed the 256 that the model reads" in refused.json()["message"]
     assert "truncate" in refused.json()["message"]
     end, start = (api.ok("/v1/embeddings", body | {"truncate": each}) for each in ("END", "START"))
     assert end["truncated"] == start["truncated"] == [False, True]
     same, other = (zip(*(each["data"][i]["embedding"] for each in (end, start)), strict=True) for i in (0, 1))
     assert max(abs(a - b) for a, b in same) < 1e-6
     assert max(abs(a - b) for a, b in other) > 1e-3
+
+
+def test_truncate_prompt_tokens_keeps_the_last_tokens_unless_told_otherwise(api: Api) -> None:
+    text, model = "the quick brown fox jumps over a lazy dog", "minilm"
+    for fields, kept in (
+        ({"truncate_prompt_tokens": 6}, "over a lazy dog"),
+        ({"truncate_prompt_tokens": 6, "truncation_side": "right"}, "the quick brown fox"),
+        ({"truncate_prompt_tokens": -1}, text),
+    ):
+        found, expected = embed(api, text, **fields), embed(api, kept)
+        assert found["data"] == expected["data"], fields
+        assert found["usage"]["total_tokens"] == len(kept.split()) + 2
+    refused = api.post("/v1/embeddings", {"model": model, "input": text, "truncate_prompt_tokens": 0})
+    assert code_of(refused) == (400, "invalid_value")
+    assert "no token would be left" in refused.json()["message"]
 
 
 def test_unknown_fields_are_ignored_and_null_is_the_default(api: Api) -> None:

@@ -109,7 +109,9 @@ def _json(result: TextVectors, format_: EncodingFormat) -> bytes:
             for i, vector in enumerate(result.vectors)
         ],
         "model": result.encoder.name,
-        "usage": {"prompt_tokens": result.tokens, "total_tokens": result.tokens, "passages": result.passages},
+        "usage": TokenUsage(
+            prompt_tokens=result.tokens, total_tokens=result.tokens, passages=result.passages
+        ).model_dump(),
         "space": result.encoder.space,
         "truncated": result.truncated,
         "warnings": [warning.model_dump() for warning in result.warnings[:MAX_WARNINGS]],

@@ -87,8 +87,8 @@ class TokenUsage(ResponseBody):
     """Tokens of all its texts, special tokens included."""
     total_tokens: int
     """The same: nothing is generated."""
-    passages: int = 0
-    """Not OpenAI's: passages in which texts were read that are longer than the model reads."""
+    passages: int = Field(0, exclude_if=lambda count: count == 0)
+    """Not OpenAI's: passages in which texts were read that are longer than the model reads; absent if none."""
 
 
 class Scored(ResponseBody):

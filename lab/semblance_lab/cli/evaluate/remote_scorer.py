@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import get_args
 
@@ -78,13 +79,17 @@ class RemoteScorer:
     def search(self, measures: Sequence[str], task: Retrieval, k: int) -> dict[str, dict[str, list[str]]]:
         """By POST /search, in a temporary collection."""
         name = f"evaluation-{secrets.token_hex(4)}"
-        self._client.create_collection(name, model=self._model)
         try:
+            self._client.create_collection(name, model=self._model)
             lines = [json.dumps({"id": doc_id, "text": text}).encode() for doc_id, text in task.corpus.items()]
             self._client.upload(self.track(lines, "indexing"), name, progress=_require_stored)
-            return {measure: dict(self._hits(name, measure, task.queries, k)) for measure in measures}
-        finally:
-            self._client.delete_collection(name)
+            found = {measure: dict(self._hits(name, measure, task.queries, k)) for measure in measures}
+        except BaseException:  # a signal may come between the creation and its response
+            with suppress(ServiceError):  # of two errors, the first is shown
+                self._client.delete_collection(name)
+            raise
+        self._client.delete_collection(name)
+        return found
 
     def _explains(self, measure: str) -> bool:
         """Whether the measure can explain its scores with the pooling of this model."""
