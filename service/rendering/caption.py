@@ -68,7 +68,7 @@ class Caption:
 
     @property
     def cuts(self) -> tuple[str, ...]:
-        """The unread part of each truncated text."""
+        """The part of each long text that is shown."""
         return cut_notes({"Text a": self.a, "Text b": self.b})
 
 
@@ -106,14 +106,23 @@ def subtitle(explanation: Explanation, caption: Caption) -> str:
 
 
 def cut_notes(texts: Mapping[str, ReadText]) -> tuple[str, ...]:
-    """The unread part of each truncated text, by the names of the texts.
+    """The part of each long text that was read or is shown, by the names of the texts.
 
     >>> cut_notes({"Text a": ReadText("abcdef", True, 0, 4), "Text b": ReadText("abc", False, 0, 3)})
     ('Text a was cut: the model read up to character 4 of 6.',)
     >>> cut_notes({"Text a": ReadText("abcdef", True, 4, 6)})
     ('Text a was cut: the model did not read the first 4 of 6 characters.',)
+    >>> cut_notes({"Text a": ReadText("abcdef", False, 2, 6, is_passage=True)})
+    ('Text a was read in passages: the nearest is shown, characters 2 to 6 of 6.',)
     """
-    return tuple(f"{name} was cut: the model {_cut(text)}." for name, text in texts.items() if text.truncated)
+    return tuple(f"{name} {_part(text)}." for name, text in texts.items() if text.truncated or text.is_passage)
+
+
+def _part(text: ReadText) -> str:
+    if text.is_passage:
+        shown = f"characters {text.start:,} to {text.end:,} of {len(text.text):,}"
+        return f"was read in passages: the nearest is shown, {shown}"
+    return f"was cut: the model {_cut(text)}"
 
 
 def _cut(text: ReadText) -> str:

@@ -205,7 +205,7 @@ function sideOf(side, name, colors, words) {
     { role: "group", "aria-label": name },
     element("h2", {}, name),
     element("p", { class: "text", dir: "auto" }, shown),
-    side.truncated ? element("p", { class: "faint" }, "The model did not read the grey part.") : null,
+    side.truncated ? element("p", { class: "faint" }, "The grey part is not compared.") : null,
   );
 }
 
