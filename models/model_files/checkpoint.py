@@ -119,6 +119,9 @@ def read_checkpoint(
         "prompts": prompts,
         "include_prompt": bool(pooling_config.get("include_prompt", True)),
     }
+    positions = read_json(network / "config.json", dict).get("max_position_embeddings")
+    if max_tokens and positions and max_tokens > positions:
+        raise BadCheckpoint(f"max_tokens={max_tokens} of {folder} exceeds the {positions} positions of its network")
     head = read_token_head(modules["Dense"]) if "Dense" in modules else None
     parts = {"head": head, "adapter": adapter}
     digests = {name: part.digest for name, part in parts.items() if part}  # no key if absent: keeps existing spaces

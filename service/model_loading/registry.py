@@ -83,13 +83,13 @@ def read_truncations(listed: str, models: Collection[str]) -> dict[str, Truncate
     """
     truncations: dict[str, Truncate] = {}
     for entry in filter(None, (part.strip() for part in listed.split(","))):
-        name, _, mode = entry.rpartition("=")
-        if mode not in get_args(Truncate) or (name and name not in models):
+        name, equals, mode = entry.rpartition("=")
+        if mode not in get_args(Truncate) or (equals and name not in models):
             raise BadCheckpoint(
                 f"SEMBLANCE_TRUNCATE: {entry!r} is neither one of {', '.join(get_args(Truncate))} nor of the form "
                 f"model=MODE with one of the models {', '.join(models)}"
             )
-        named = [name] if name else [model for model in models if model not in truncations]
+        named = [name] if equals else [model for model in models if model not in truncations]
         truncations |= dict.fromkeys(named, cast("Truncate", mode))
     return truncations
 

@@ -33,7 +33,7 @@ def test_a_matrix_contains_the_scores_of_all_pairs(api: Api) -> None:
 
 def test_truncation_is_reported_and_can_be_refused(api: Api) -> None:
     long = {"a": "word " * 600, "b": "short"}
-    assert api.ok("/similarity", {"pairs": [long, GUITAR]})["truncated"] == [True, False]
+    assert api.ok("/similarity", {"pairs": [long, GUITAR], "truncate": "END"})["truncated"] == [True, False]
     refused = api.post("/similarity", {"pairs": [GUITAR, long], "truncate": "NONE"})
     assert code_of(refused) == (422, "text_too_long")
     assert refused.json()["errors"][0]["pointer"] == "/pairs/1/a"
@@ -340,14 +340,55 @@ def test_each_side_says_which_characters_were_read(api: Api) -> None:
     assert (explained["a"]["truncated"], explained["b"]["truncated"], explained["truncated"]) == (True, False, True)
     assert (explained["a"]["read_start"], explained["a"]["read_end"]) == (explained["a"]["tokens"][0]["start"], 2200)
     assert (explained["b"]["read_start"], explained["b"]["read_end"]) == (0, 5)
-    [pair] = api.ok("/similarity", {"pairs": [{"a": "short", "b": LONG}], "explain": True})["explanations"]
+    [pair] = api.ok("/similarity", {"pairs": [{"a": "short", "b": LONG}], "explain": True, "truncate": "END"})[
+        "explanations"
+    ]
     assert (pair["b"]["read_start"], pair["b"]["read_end"]) == (0, pair["b"]["tokens"][-1]["end"])
     assert 500 < pair["b"]["read_end"] < 2200
-    whole, read = api.scores(*(("short", each) for each in (LONG, LONG[: pair["b"]["read_end"]])))
+    whole, read = api.scores(*(("short", each) for each in (LONG, LONG[: pair["b"]["read_end"]])), truncate="END")
     assert whole == pytest.approx(read, abs=1e-5)
     for format_ in ("svg", "html"):
-        drawn = [api.post("/explain", {"a": text, "b": "short", "format": format_}).text for text in (LONG, "word")]
+        body = {"b": "short", "format": format_, "truncate": "END"}
+        drawn = [api.post("/explain", body | {"a": text}).text for text in (LONG, "word")]
         assert ["was cut" in each for each in drawn] == [True, False]
+
+
+def test_long_texts_are_explained_by_their_nearest_passages(api: Api) -> None:
+    needle = "The old lighthouse keeper feeds three orange cats. "
+    text = "Ships carry grain along the coast in autumn. " * 60 + needle + "Nobody knows the price of salt. " * 60
+    answer = api.post("/explain", {"a": "a keeper of a lighthouse and his cats", "b": text})
+    explained = answer.json()
+    assert int(answer.headers["x-semblance-passages"]) > 5
+    assert explained["b"]["read_start"] <= text.index(needle) < explained["b"]["read_end"] < len(text)
+    assert {"lighthouse", "cats"} <= {explained["b"]["tokens"][link["b"]]["text"] for link in explained["links"][:5]}
+    assert total(explained) == pytest.approx(explained["score"], abs=1e-6)
+    assert explained["truncated"] is False
+    for measure in ("cosine", "rcmd_words"):
+        pair = {"pairs": [{"a": explained["a"]["text"], "b": text}], "measure": measure}
+        [score] = api.ok("/similarity", pair)["scores"]
+        assert api.ok("/explain", {"a": explained["a"]["text"], "b": text, "measure": measure})["score"] == (
+            pytest.approx(score, abs=1e-6)
+        )
+    drawn = api.post("/explain", {"a": "a keeper of cats", "b": text, "format": "svg"}).text
+    assert "was read in passages" in drawn
+    assert "lighthouse" in drawn
+
+
+def test_a_long_query_finds_documents_by_all_of_it(api: Api) -> None:
+    api.collection("needles")
+    api.store("needles", {"id": "cats", "text": "Three orange cats in a lighthouse."}, {"id": "tax", "text": "Taxes."})
+    query = "Ships carry grain along the coast. " * 20 + "A lighthouse keeper feeds three orange cats. " * 30
+    body = {"query": query, "collection": "needles", "k": 2}
+    for fields in ({}, {"measure": "rcmd_words", "explain": True, "highlight": {}}):
+        found = api.ok("/search", body | fields)
+        assert found["usage"]["passages"] >= 2
+        assert found["truncated"] == [False]
+        assert [hit["id"] for hit in found["results"][0]["hits"]] == ["cats", "tax"]
+    [first, _] = found["results"][0]["hits"]
+    assert total(first["explanation"]) == pytest.approx(first["score"], abs=1e-6)
+    difference = {"query": query, "collection": "needles", "a": "cats", "b": "tax", "measure": "rcmd_words"}
+    parts = api.ok("/explain/difference", difference)
+    assert sum(part["difference"] for part in parts["parts"]) == pytest.approx(parts["difference"], abs=1e-9)
 
 
 def test_truncated_documents_are_marked_and_counted(api: Api, http: httpx2.Client) -> None:

@@ -73,6 +73,13 @@ def test_tokens_equal_those_of_the_tokenizer(untuned: Api, oracle: SentenceTrans
     assert untuned.ok("/decode", {"ids": [[101], [4937]], "skip_special_tokens": False}) == ["[CLS]", "cat"]
 
 
+def test_all_tokens_of_a_long_text_are_returned(untuned: Api) -> None:
+    text = "word " * 600
+    [row] = untuned.ok("/tokenize", {"inputs": text})
+    assert len(row) == 602
+    assert row[-2]["stop"] == len(text.rstrip())
+
+
 def test_similarity_has_cosines_in_the_form_of_tei(untuned: Api, oracle: SentenceTransformer) -> None:
     vectors = oracle.encode(TEXTS, normalize_embeddings=True)
     inputs = {"source_sentence": TEXTS[0], "sentences": TEXTS[1:]}

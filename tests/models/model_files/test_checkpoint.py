@@ -284,6 +284,21 @@ def test_every_setting_that_changes_vectors_changes_the_space(folder: Path) -> N
     assert len(spaces) == 7
 
 
+def test_another_length_is_an_option_with_a_space_of_its_own(folder: Path) -> None:
+    plain, longer = (read_source(f"{folder}{option}") for option in ("", "?max_tokens=512"))
+    assert (plain.max_tokens, longer.max_tokens) == (256, 512)
+    assert plain.space != longer.space
+    encoder = longer.load("longer", Compute())
+    [tokens] = encoder.tokenize(["word " * 600], "query", "END")
+    assert len(tokens) == encoder.max_tokens == 512
+
+
+@pytest.mark.parametrize(("tokens", "reason"), [("513", "512 positions"), ("0", "positive"), ("many", "positive")])
+def test_lengths_that_the_network_cannot_read_are_rejected(folder: Path, tokens: str, reason: str) -> None:
+    with pytest.raises(BadCheckpoint, match=reason):
+        read_source(f"{folder}?max_tokens={tokens}")
+
+
 def test_lower_case_is_applied_before_the_tokenizer(folder: Path) -> None:
     """A cased tokenizer in a folder with do_lower_case: both spellings have the same ids."""
     normalizer = json.loads((folder / "tokenizer.json").read_text())["normalizer"]

@@ -20,7 +20,13 @@ from semblance.models.projections.whitening import Whitening
 from semblance.service.cli.main import app
 from semblance.service.errors import ModelUnavailable, UnknownModel
 from semblance.service.model_loading.builtin import BUILT_IN, BuiltIn
-from semblance.service.model_loading.registry import LazyModels, read_aliases, read_served, read_source
+from semblance.service.model_loading.registry import (
+    LazyModels,
+    read_aliases,
+    read_served,
+    read_source,
+    read_truncations,
+)
 from semblance.service.settings import Settings
 from semblance_lab.cli.train import read_recipe
 from tests.support.project import PROJECT
@@ -298,3 +304,24 @@ async def test_only_a_load_that_lacked_memory_is_tried_again(fault: Exception, l
 def test_malformed_aliases_are_refused(listed: str, reason: str) -> None:
     with pytest.raises(BadCheckpoint, match=reason):
         read_aliases(listed, ["minilm"])
+
+
+@pytest.mark.parametrize(
+    ("listed", "minilm", "other"),
+    [
+        ("PASSAGES", "PASSAGES", "PASSAGES"),
+        ("END, other=NONE", "END", "NONE"),
+        ("other=NONE,START", "START", "NONE"),
+        ("other=END", None, "END"),
+        ("", None, None),
+    ],
+)
+def test_long_texts_are_treated_by_model(listed: str, minilm: str | None, other: str | None) -> None:
+    truncations = read_truncations(listed, ["minilm", "other"])
+    assert (truncations.get("minilm"), truncations.get("other")) == (minilm, other)
+
+
+@pytest.mark.parametrize("listed", ["passages", "minilm", "nosuch=END", "minilm=MIDDLE", "=END="])
+def test_malformed_truncations_are_rejected(listed: str) -> None:
+    with pytest.raises(BadCheckpoint, match="SEMBLANCE_TRUNCATE"):
+        read_truncations(listed, ["minilm", "other"])
