@@ -134,7 +134,7 @@ OTHER_CODES: Mapping[str, tuple[int, str]] = {
     "out_of_range": (422, "A number or a list outside its limits"),
     "text_too_long": (
         422,
-        "More characters than SEMBLANCE_MAX_TEXT_CHARS, or with truncate NONE more tokens than the model reads",
+        "More characters than SEMBLANCE_MAX_TEXT_CHARS, or where truncate is NONE more tokens than the model reads",
     ),
     "token_arrays_not_supported": (422, "Token ids instead of texts; send the texts"),
     "unknown_field": (422, "A field that is not in the schema, or a query parameter that the route does not have"),
