@@ -252,7 +252,7 @@ def embed(
         model: a served model, by its name in `model_names()`.
         dimensions: keep only the first ones, scaled to unit length.
         input_type: `document` or `query`, for models that read them differently; query by default.
-        truncate: the end at which a text that is too long is truncated; by default it is rejected.
+        truncate: for texts that are longer than the model reads: PASSAGES, START, END or NONE.
 
     Example:
         >>> [cat, kitten] = client.embed(["A cat sleeps.", "The kitten naps."], "minilm-words").vectors
