@@ -161,7 +161,7 @@ class Term(ResponseBody):
     """A term of the query that a passage has."""
 
     term: str
-    """In lower case, without accents."""
+    """In lower case, without accents, in the letters and digits that people type."""
     idf: float
     """Rarity among the passages of the collection."""
     tf: int
