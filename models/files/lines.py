@@ -1,6 +1,7 @@
 """Read text and JSON Lines files with line numbers, so that every error names file and line.
 
-A byte order mark and carriage returns at line ends are removed. Files whose names end in `.gz` are decompressed.
+A byte order mark and carriage returns at line ends are removed. Files whose names end in `.gz`, in any
+case, are decompressed.
 """
 
 from __future__ import annotations
@@ -71,9 +72,20 @@ def text_lines(
     advance: Advance | None = None,
 ) -> Iterator[tuple[int, str]]:
     """As `numbered_lines`, one line at a time; nothing for an empty file."""
+    lines = lines_with_returns(file, errors, error_type, advance)
+    return ((number, line.removesuffix("\r")) for number, line in lines)
+
+
+def lines_with_returns(
+    file: Path,
+    errors: str = "strict",
+    error_type: type[SemblanceError] = BadDataSet,
+    advance: Advance | None = None,
+) -> Iterator[tuple[int, str]]:
+    """As `text_lines`, with the carriage returns at line ends."""
     for number, raw in raw_lines(file, error_type, advance):
         try:
-            yield number, raw.decode("utf-8", errors).removesuffix("\r")
+            yield number, raw.decode("utf-8", errors)
         except UnicodeDecodeError as error:
             raise error_type(f"{file}, line {number}: this is not UTF-8; save the file as UTF-8") from error
 
@@ -108,5 +120,14 @@ def raw_lines(
         raise error_type(f"{file} cannot be read: {error.strerror}") from error
 
 
+def format_suffix(file: Path) -> str:
+    """The suffix that tells the format of a file, in lower case, without `.gz`.
+
+    >>> format_suffix(Path("Tickets.CSV.gz"))
+    '.csv'
+    """
+    return Path(file.name.lower().removesuffix(".gz")).suffix
+
+
 def _decompressed(file: Path, stored: BinaryIO) -> AbstractContextManager[BinaryIO]:
-    return cast("BinaryIO", gzip.GzipFile(fileobj=stored)) if file.suffix == ".gz" else nullcontext(stored)
+    return cast("BinaryIO", gzip.GzipFile(fileobj=stored)) if file.suffix.lower() == ".gz" else nullcontext(stored)

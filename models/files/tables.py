@@ -13,10 +13,12 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from semblance.models.errors import BadDataSet
-from semblance.models.files.lines import Advance, json_lines, text_lines
+from semblance.models.files.lines import Advance, format_suffix, json_lines, lines_with_returns, text_lines
 
 SEPARATORS = ",;\t"  # of the fields of a CSV file; spreadsheets of many countries write semicolons
 MAX_CHARS = 16_000_000  # of a field: a quote that is never closed must not read the whole file into memory
+
+LONE_RETURN = "a carriage return stands outside of quotes: end lines with line feeds, or quote the field"
 
 _BOOLEANS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
 
@@ -86,7 +88,7 @@ def finite_number(text: str, file: Path, line: int, column: str) -> float:
 
 
 def read_table(file: Path, needed: Sequence[str], remedy: str = "") -> Iterator[Row]:
-    """Read a table: `.csv`, `.jsonl` with one object a row, or else TSV.
+    """Read a table by its suffix: `.csv`, `.jsonl` with one object a row, or else TSV.
 
     Args:
         file: the table; with the additional suffix `.gz`, compressed.
@@ -96,7 +98,7 @@ def read_table(file: Path, needed: Sequence[str], remedy: str = "") -> Iterator[
     Raises:
         BadDataSet: a needed column is missing, or a row is malformed.
     """
-    match Path(file.name.removesuffix(".gz")).suffix:
+    match format_suffix(file):
         case ".csv":
             return _with_header(file, csv_rows(file), needed, remedy)
         case ".jsonl":
@@ -132,7 +134,7 @@ def csv_rows(file: Path, errors: str = "strict", advance: Advance | None = None)
     """Fields of each row of a CSV file, with the number of its first line.
 
     Fields are separated by the most frequent of comma, semicolon and tab in the first line. A quoted field may contain
-    separators, line ends and, doubled, quotes.
+    separators, line ends, which are kept as they are, and, doubled, quotes.
 
     Args:
         file: the file to read, one row at a time.
@@ -140,9 +142,10 @@ def csv_rows(file: Path, errors: str = "strict", advance: Advance | None = None)
         advance: progress callback.
 
     Raises:
-        BadDataSet: the file cannot be read, is not UTF-8, or a quote is not closed.
+        BadDataSet: the file cannot be read, is not UTF-8, a quote is not closed, or a carriage return without a line
+            feed stands outside of quotes.
     """
-    lines = (f"{line}\n" for _, line in text_lines(file, errors, advance=advance))
+    lines = (f"{line}\n" for _, line in lines_with_returns(file, errors, advance=advance))
     first = next(lines, "")
     csv.field_size_limit(MAX_CHARS)
     rows = csv.reader(_joined(first, lines), delimiter=max(SEPARATORS, key=first.count), strict=True)
@@ -153,13 +156,17 @@ def csv_rows(file: Path, errors: str = "strict", advance: Advance | None = None)
                 yield begun, fields
             begun = rows.line_num + 1
     except csv.Error as error:
-        raise row_error(
-            file, begun, f"{error}; close every quote, and double those inside of a quoted field"
-        ) from error
+        lone_return = str(error).startswith("new-line character seen")
+        problem = (
+            LONE_RETURN if lone_return else f"{error}; close every quote, and double those inside of a quoted field"
+        )
+        raise row_error(file, begun, problem) from error
 
 
 def read_header(file: Path, rows: Iterator[tuple[int, Sequence[str]]]) -> tuple[str, ...]:
-    """Names of the columns of a table: its first row, which this takes from `rows`.
+    """Names of the columns of a table, empty for those without.
+
+    They are its first row, which this takes from `rows`.
 
     Raises:
         BadDataSet: two columns have the same name.
@@ -174,13 +181,15 @@ def read_header(file: Path, rows: Iterator[tuple[int, Sequence[str]]]) -> tuple[
 def rows_of(file: Path, names: Sequence[str], rows: Iterable[tuple[int, Sequence[str]]]) -> Iterator[Row]:
     """The rows below the header, by the names of the columns.
 
+    Spreadsheets write empty fields at the end of some rows only: they may be more or fewer than columns without a name.
+
     Raises:
         BadDataSet: a row has more or fewer fields than columns.
     """
     for number, fields in rows:
-        if len(fields) != len(names):
+        if any(names[len(fields) :]) or any(field.strip() for field in fields[len(names) :]):
             raise row_error(file, number, f"{len(fields)} fields, but the first line names {len(names)} columns")
-        yield Row(file, number, dict(zip(names, fields, strict=True)))
+        yield Row(file, number, dict(zip(names, fields, strict=False)))
 
 
 def missing_columns(missing: Sequence[str], names: Sequence[str], noun: str = "column") -> str:
@@ -190,15 +199,18 @@ def missing_columns(missing: Sequence[str], names: Sequence[str], noun: str = "c
     no column is named text; the columns are id, Text (did you mean Text?)
     """
     problem = f"no {noun} is named {', '.join(missing)}"
-    if not any(names):
-        return f"{problem}; there are no {noun}s"
+    numbers = ", ".join(str(number) for number, name in enumerate(names, 1) if not name)
+    unnamed = f"; {noun}s without a name: {numbers}" if numbers else ""
+    names = [name for name in names if name]
+    if not names:
+        return f"{problem}; there are no {noun}s{unnamed}"
     if len(names) == 1 and any(separator in names[0] for separator in SEPARATORS):
         one = f"the first line is a single field, {names[0]!r}"
         return f"{problem}; {one}: .tsv files have tabs, .csv files commas or semicolons"
     lower = {name.lower(): name for name in names}
     close = [lower[found] for name in missing for found in get_close_matches(name.lower(), lower, n=1)]
     guess = f" (did you mean {', '.join(close)}?)" if close else ""
-    return f"{problem}; the {noun}s are {', '.join(names)}{guess}"
+    return f"{problem}; the {noun}s are {', '.join(names)}{guess}{unnamed}"
 
 
 def read_headerless_tsv(file: Path, columns: Mapping[str, int]) -> Iterator[Row]:

@@ -18,7 +18,7 @@ from semblance.models.adaptation.adapted_model import PROJECTIONS, Projection
 from semblance.models.embeddings import Doubles
 from semblance.models.encoders.checked import encode_checked
 from semblance.models.errors import BadDataSet, SemblanceError
-from semblance.models.files.lines import json_lines, numbered_lines
+from semblance.models.files.lines import format_suffix, json_lines, numbered_lines
 from semblance.models.protocols import Encoder, Track
 from semblance.models.text import text_problem
 from semblance.service.cli.toolbox.console import loop_bars
@@ -80,7 +80,7 @@ def read_texts(file: Path) -> list[str]:
     Raises:
         BadDataSet: a line of JSONL lacks the field; the message names it.
     """
-    if file.suffix == ".jsonl":
+    if format_suffix(file) == ".jsonl":
         lines = [_text_of(file, number, row) for number, row in json_lines(file)]
     else:
         lines = [line for _, line in numbered_lines(file, "replace")]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from semblance.models.files.digests import digest, file_sha256
-from semblance.models.files.lines import json_lines, text_lines
+from semblance.models.files.lines import format_suffix, json_lines, text_lines
 from semblance.models.files.tables import Row, collapse_spaces, read_csv, read_tsv
 from semblance_lab.evaluation.contamination import MIN_WORDS, normal_form
 from semblance_lab.training.errors import BadTrainingData
@@ -63,7 +63,7 @@ def read_rows(
         BadDataSet: the file, or one of its rows, cannot be read; the message names it.
         BadTrainingData: no row is left.
     """
-    read = read_csv if file.suffix == ".csv" else read_tsv
+    read = read_csv if format_suffix(file) == ".csv" else read_tsv
     texts: dict[str, list[str]] = {name: [] for name in columns}
     labels: list[float] = []
     removed = unlabeled = 0
@@ -126,7 +126,7 @@ def read_running_text(files: Sequence[Path], exclude: Collection[str]) -> Runnin
 
 
 def _texts(file: Path) -> Iterator[str]:
-    if ".jsonl" not in file.suffixes:
+    if format_suffix(file) != ".jsonl":
         yield from (collapse_spaces(line) for _, line in text_lines(file, "strict", BadTrainingData))
         return
     for number, fields in json_lines(file, BadTrainingData):

@@ -17,8 +17,8 @@ from semblance.service.api.ndjson import read_document
 from semblance.service.cli.batches.engines import Report
 from semblance.service.cli.batches.vector_files import EmbeddedRow, VectorSpace, new_vector_file
 from semblance.service.cli.index.column_types import column_types
-from semblance.service.cli.index.documents import IDS, TEXT, DocumentFields, RowProblem
-from semblance.service.cli.index.readers.sources import SourceRow, open_source
+from semblance.service.cli.index.documents import IDS, TEXT, DocumentFields
+from semblance.service.cli.index.readers.sources import RowProblem, SourceRow, open_source
 from semblance.service.composition.encoding import open_document_embedder
 from semblance.service.errors import PartsRefused, Problem
 from semblance.service.model_loading.device import find_model, load_model

@@ -60,9 +60,9 @@ def add(  # noqa: PLR0913 - one parameter an option
 
     A missing collection is created with default settings. Rows that cannot be stored (invalid JSON, an empty text) are
     listed and the others stored, those that the model cannot read with a warning; of several rows with the same id the
-    last wins. The work resumes if the service is
-    away for less than a minute. Repeating the command is safe: unchanged texts are not encoded again. If the service
-    requires a key, SEMBLANCE_CLIENT_KEY must have the scopes read and write, and admin to create a collection.
+    last wins, and they are listed. The work resumes if the service is away for less than a minute. Repeating the
+    command is safe: unchanged texts are not encoded again. If the service requires a key, SEMBLANCE_CLIENT_KEY must
+    have the scopes read and write, and admin to create a collection.
 
     With --vectors, a missing collection is created for the model of the vectors, with a passage for each document. The
     vectors of another model are rejected, and texts that a collection cuts into several passages.
@@ -155,16 +155,23 @@ class _Upload:
             yield acknowledge
 
     def print(self, collection: str) -> None:
-        """List rejected rows, and print the counts."""
+        """List rejected rows and those with warnings, and print the counts."""
         outcome, unit = self.rows.outcome, self.source.unit
-        for kind, messages in (("", outcome.refused), ("warning: ", outcome.warned)):
+        if self.source.unnamed:
+            numbers = ", ".join(map(str, self.source.unnamed))
+            print_line(self.console, f"{self.file}: warning: columns without a name are left out: {numbers}")
+        warned = (outcome.warned, outcome.repeated)
+        for kind, messages in (("", outcome.refused), *(("warning: ", messages) for messages in warned)):
             for number, message in messages.first:
                 print_line(self.console, f"{self.file}, {unit} {number}: {kind}{message}")
             if messages.count > len(messages.first):
                 print_line(self.console, f"... and {messages.count - len(messages.first):,} more {unit}s")
         stored = f"{outcome.upserted:,} documents stored in {collection}"
         truncated = f"{outcome.truncated:,} of them truncated to the model's input length"
-        print_line(self.console, f"{stored}, {truncated}; {unit}s refused: {outcome.refused.count:,}")
+        repeated = (
+            f"; {unit}s with an id that came before: {outcome.repeated.count:,}" if outcome.repeated.count else ""
+        )
+        print_line(self.console, f"{stored}, {truncated}; {unit}s refused: {outcome.refused.count:,}{repeated}")
 
 
 def _store_online(url: str, collection: str, upload: _Upload) -> None:

@@ -30,7 +30,7 @@ def column_types(rows: Iterable[SourceRow]) -> Mapping[str, Cast]:
     """
     kinds: dict[str, Cast] = {}
     for row in rows:
-        assert not isinstance(row.fields, bytes), "a table has columns"
+        assert isinstance(row.fields, Mapping), "a table has columns"
         for name, value in row.fields.items():
             known = kinds.get(name)
             if known is not str and (text := value.strip()):

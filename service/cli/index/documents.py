@@ -10,18 +10,10 @@ from typing import Any
 from semblance.models.errors import BadDataSet
 from semblance.models.files.tables import missing_columns
 from semblance.service.cli.index.column_types import Cast
-from semblance.service.cli.index.readers.sources import SourceRow
+from semblance.service.cli.index.readers.sources import RowProblem, SourceRow
 
 IDS = ("id", "_id")  # the second as in BEIR
 TITLE, TEXT, METADATA = "title", "text", "metadata"
-
-
-@dataclass(frozen=True, slots=True)
-class RowProblem:
-    """Why a row was rejected: a code of docs/errors.md, and a message that names the field."""
-
-    code: str
-    detail: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +49,14 @@ class DocumentFields:
 
     def document(self, row: SourceRow) -> bytes | RowProblem:
         """A row as a line of NDJSON; the service rejects one that is not a JSON object."""
-        if isinstance(row.fields, bytes):
+        if not isinstance(row.fields, Mapping):
             return row.fields
         values = row.fields
         if missing := [name for name in self._required() if name not in values]:
             problem = missing_columns(missing, list(values), "field")
             return RowProblem("missing_field", f"{problem}; {self._remedy(missing[0])}")
         texts = self.texts or ((TITLE, TEXT) if TITLE in values else (TEXT,))
-        id_name = self.id or next((name for name in IDS if values.get(name) not in (None, "")), None)
+        id_name = self._id_name(values)
         if no_text := [name for name in texts if not isinstance(values[name], str | None)]:
             return RowProblem("invalid_value", f"{no_text[0]}: it must be a string")
         identifier = f"{self.file}:{row.number}" if id_name is None else values[id_name]
@@ -72,9 +64,19 @@ class DocumentFields:
         metadata = self._metadata(values, {*texts, *no_ids, id_name})
         if isinstance(metadata, RowProblem):
             return metadata
-        whole = not isinstance(identifier, bool) and isinstance(identifier, int)
         text = " ".join(filter(None, (values[name] for name in texts)))
-        return _json({"id": str(identifier) if whole else identifier, "text": text, "metadata": metadata})
+        return _json({"id": _plain_id(identifier), "text": text, "metadata": metadata})
+
+    def given_id(self, row: SourceRow) -> str | None:
+        """The id that a row has itself; None if it has none, or one that is not an id."""
+        if not isinstance(row.fields, Mapping):
+            return row.id
+        name = self._id_name(row.fields)
+        identifier = None if name is None else _plain_id(row.fields.get(name))
+        return identifier if isinstance(identifier, str) else None
+
+    def _id_name(self, values: Mapping[str, Any]) -> str | None:
+        return self.id or next((name for name in IDS if values.get(name) not in (None, "")), None)
 
     def _required(self) -> list[str]:
         return [*(self.texts or (TEXT,)), *(() if self.id is None else (self.id,))]
@@ -95,6 +97,11 @@ class DocumentFields:
             elif value.strip():
                 metadata[name] = self.casts[name](value)
         return metadata
+
+
+def _plain_id(value: object) -> object:
+    """A whole number as a string; anything else as it is."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def _json(document: Mapping[str, Any]) -> bytes:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 
 from semblance_client import StoredBatch
 
 from semblance.models.files.lines import Advance
 from semblance.service.cli.index.column_types import column_types
-from semblance.service.cli.index.documents import DocumentFields, RowProblem
-from semblance.service.cli.index.readers.sources import RowSource
+from semblance.service.cli.index.documents import DocumentFields
+from semblance.service.cli.index.readers.sources import RowProblem, RowSource, SourceRow
+from semblance.service.cli.index.seen_ids import SeenIds
 
 SHOWN = 20  # refused rows that are listed, and as many with a warning
 
@@ -32,12 +34,13 @@ class RowMessages:
 
 @dataclass(slots=True)
 class Outcome:
-    """Counts of rows, and messages about those that were rejected or stored with a warning."""
+    """Counts of rows; messages about those rejected, with a warning, or with an earlier id."""
 
     upserted: int = 0
     truncated: int = 0
     refused: RowMessages = field(default_factory=RowMessages)
     warned: RowMessages = field(default_factory=RowMessages)
+    repeated: RowMessages = field(default_factory=RowMessages)
 
 
 class DocumentRows:
@@ -71,13 +74,15 @@ class DocumentRows:
 
     def __iter__(self) -> Iterator[bytes]:
         """The documents; other rows are rejected. Raises BadDataSet."""
-        for row in self._source.rows(self._advance):
-            match self._fields.document(row):
-                case RowProblem() as problem:
-                    self.outcome.refused.add(row.number, f"{problem.code}: {problem.detail}")
-                case line:
-                    self._unacknowledged.append(row.number)
-                    yield line
+        with closing(SeenIds()) as seen:
+            for row in self._source.rows(self._advance):
+                match self._fields.document(row):
+                    case RowProblem() as problem:
+                        self.outcome.refused.add(row.number, f"{problem.code}: {problem.detail}")
+                    case line:
+                        self._note_repeated(row, seen)
+                        self._unacknowledged.append(row.number)
+                        yield line
 
     def acknowledge(self, batch: StoredBatch) -> None:
         """Count a batch that is on disk."""
@@ -93,6 +98,13 @@ class DocumentRows:
         while self._acknowledged < batch.through_line:
             self._unacknowledged.popleft()
             self._acknowledged += 1
+
+    def _note_repeated(self, row: SourceRow, seen: SeenIds) -> None:
+        given = self._fields.given_id(row)
+        former = None if given is None else seen.replaced_by(row.number, given)
+        if former is not None:
+            message = f"the id {given!r} is also that of {self._source.unit} {former}; the last of such rows is kept"
+            self.outcome.repeated.add(row.number, message)
 
     def _advance(self, more: int) -> None:
         self.position += more

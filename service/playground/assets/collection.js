@@ -282,7 +282,7 @@ export class Collection {
     /** @type {Outcome} */
     const outcome = { sent: 0, refused: [], warned: [] };
     try {
-      const { rows, refused, replaced } = readDocuments(await file.arrayBuffer(), file.name);
+      const { rows, refused, repeated, unnamed } = readDocuments(await file.arrayBuffer(), file.name);
       outcome.refused.push(...refused);
       if (!this.known.some((each) => each.name === name)) await send("PUT", collectionPath(name), { body: {} });
       const before = refused.length;
@@ -292,14 +292,22 @@ export class Collection {
         said.textContent = `${file.name}: ${grouped(outcome.sent)} of ${counted(rows.length, "document")}`;
       }
       const stored = counted(outcome.sent - (outcome.refused.length - before), "document");
-      const twice = replaced ? ` Of rows with the same id, the last is kept: ${grouped(replaced)} left out.` : "";
-      said.textContent = `${file.name}: ${stored} stored in ${name}.${twice}`;
+      const twice = repeated.length
+        ? ` Of rows with the same id, the last is kept: ${grouped(repeated.length)} left out.`
+        : "";
+      const nameless = unnamed.length ? ` Columns without a name are left out: ${unnamed.join(", ")}.` : "";
+      said.textContent = `${file.name}: ${stored} stored in ${name}.${twice}${nameless}`;
+      const replacing = repeated.map(({ id, line, former }) => ({
+        line,
+        detail: `the id ${id} is also that of line ${former}`,
+      }));
       fill(
         this.progress,
         bar,
         said,
         rowList("refused", outcome.refused),
         rowList("stored with a warning", outcome.warned),
+        rowList("with the id of an earlier row", replacing),
       );
       announce(said.textContent);
       clearMessage();

@@ -5,8 +5,10 @@
 /** @typedef {{line: number, detail: string}} Problem why a row is no document */
 /** @typedef {(text: string) => unknown} Cast */
 /** @typedef {{line: number, fields: Map<string, any>, casts?: Map<string, Cast>}} Source a row as the file has it */
+/** @typedef {{id: unknown, line: number, former: number}} Repeated a row with the id of a former one */
+/** @typedef {{sources: (Source | Problem)[], unnamed?: number[]}} Content rows, and columns with values but no name */
 
-/** @type {Record<string, (text: string) => (Source | Problem)[]>} */
+/** @type {Record<string, (text: string) => Content>} */
 const READERS = {
   csv: csvTable,
   json: jsonLines,
@@ -24,10 +26,11 @@ const DIGITS = /^-?\d+$/;
 const NUMBER = /^-?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][-+]?\d+)?$/;
 
 /**
- * The documents of a file, the rows that are none, and how many rows a later one with the same id replaces.
+ * The documents of a file, the rows that are none, those with the id of a former one, which they replace, and the
+ * numbers of columns that are left out because they have no name.
  * @param {ArrayBuffer} content
  * @param {string} name
- * @returns {{rows: Row[], refused: Problem[], replaced: number}}
+ * @returns {{rows: Row[], refused: Problem[], repeated: Repeated[], unnamed: number[]}}
  */
 export function readDocuments(content, name) {
   const suffix = /\.([^.]*)$/.exec(name)?.[1].toLowerCase() ?? "";
@@ -37,14 +40,21 @@ export function readDocuments(content, name) {
   const byId = new Map();
   /** @type {Problem[]} */
   const refused = [];
-  const sources = read(decoded(content));
+  /** @type {Repeated[]} */
+  const repeated = [];
+  const { sources, unnamed = [] } = read(decoded(content));
   for (const source of sources) {
     const row = "detail" in source ? source : asDocument(source, name);
     if ("detail" in row) refused.push(row);
-    else byId.set(row.document.id, row);
+    else {
+      const { id } = row.document;
+      const former = byId.get(id);
+      if (former) repeated.push({ id, line: row.line, former: former.line });
+      byId.set(id, row);
+    }
   }
   if (!sources.length) throw new Error("the file has no documents.");
-  return { rows: [...byId.values()], refused, replaced: sources.length - refused.length - byId.size };
+  return { rows: [...byId.values()], refused, repeated, unnamed };
 }
 
 /** @param {ArrayBuffer} content */
@@ -57,7 +67,7 @@ function decoded(content) {
   }
   if (text.includes("\r") && !text.includes("\n"))
     throw new Error("lines end with a carriage return alone: save the file with other line ends.");
-  return text.replaceAll("\r\n", "\n");
+  return text;
 }
 
 /**
@@ -97,11 +107,14 @@ const isObject = (value) => typeof value === "object" && value !== null && !Arra
 /** @param {Iterable<string>} names */
 const list = (names) => [...names].join(", ");
 
-/** @param {string} text */
+/**
+ * @param {string} text
+ * @returns {Content}
+ */
 function jsonLines(text) {
   if (/^\s*\[/.test(text))
     throw new Error("the file is one JSON list: write one object a line, as “jq -c '.[]'” does.");
-  return numbered(text).map(({ line, content }) => jsonLine(content, line));
+  return { sources: numbered(text).map(({ line, content }) => jsonLine(content, line)) };
 }
 
 /**
@@ -136,13 +149,18 @@ function exact(name, value) {
  */
 const numbered = (text) =>
   text
-    .split("\n")
+    .split(/\r?\n/)
     .map((content, i) => ({ line: i + 1, content }))
     .filter(({ content }) => content.trim());
 
-/** @param {string} text */
+/**
+ * @param {string} text
+ * @returns {Content}
+ */
 function plainLines(text) {
-  return numbered(text).map(({ line, content }) => ({ line, fields: new Map([["text", content.trim()]]) }));
+  return {
+    sources: numbered(text).map(({ line, content }) => ({ line, fields: new Map([["text", content.trim()]]) })),
+  };
 }
 
 /** @param {string} text */
@@ -163,7 +181,7 @@ function csvTable(text) {
 }
 
 /**
- * Rows of CSV; quoted fields may hold separators, line ends and, doubled, quotes.
+ * Rows of CSV; quoted fields may hold separators, line ends, which are kept as they are, and, doubled, quotes.
  * @param {string} text
  * @param {string} separator
  */
@@ -175,7 +193,10 @@ function csvRows(text, separator) {
   let line = 1;
   let begun = 1;
   let state = /** @type {"start" | "plain" | "quoted" | "closed"} */ ("start");
-  for (const character of text.endsWith("\n") ? text : `${text}\n`) {
+  const ended = text.endsWith("\n") ? text : `${text}\n`;
+  for (let i = 0; i < ended.length; i++) {
+    const character = ended[i];
+    if (state !== "quoted" && character === "\r" && ended[i + 1] === "\n") continue;
     if (character === "\n") line++;
     if (state === "quoted") {
       if (character === '"') state = "closed";
@@ -204,25 +225,31 @@ function csvRows(text, separator) {
 }
 
 /**
- * Rows below a header, by the names of their columns; columns without a name, such as row numbers, are left out.
+ * Rows below a header, by the names of their columns; columns without a name, such as row numbers, are left out. Empty
+ * cells at the end of a row may be more or fewer than columns without a name, as spreadsheets write them.
  * @param {{line: number, cells: string[]}[]} rows
- * @returns {Source[]}
+ * @returns {Content}
  */
 function table([header, ...rows]) {
   const names = header?.cells.map((each) => each.trim()) ?? [];
   const twice = names.find((name, i) => name && names.indexOf(name) < i);
   if (twice) throw new Error(`two columns are named ${twice}.`);
-  if (!names.includes("text"))
-    throw new Error(`no column is named text; the columns are ${list(names.filter(Boolean))}.`);
+  const nameless = names.flatMap((name, i) => (name ? [] : [i]));
+  if (!names.includes("text")) {
+    const unnamed = nameless.length ? `; columns without a name: ${list(nameless.map((i) => `${i + 1}`))}` : "";
+    throw new Error(`no column is named text; the columns are ${list(names.filter(Boolean))}${unnamed}.`);
+  }
   for (const { line, cells } of rows)
-    if (cells.length !== names.length)
+    if (names.slice(cells.length).some(Boolean) || cells.slice(names.length).some((cell) => cell.trim()))
       throw new Error(`line ${line}: ${cells.length} fields, but the first line names ${names.length} columns.`);
-  const casts = new Map(names.map((name, i) => [name, castOf(rows.map(({ cells }) => cells[i].trim()))]));
-  return rows.map(({ line, cells }) => ({
+  const casts = new Map(names.map((name, i) => [name, castOf(rows.map(({ cells }) => (cells[i] ?? "").trim()))]));
+  const sources = rows.map(({ line, cells }) => ({
     line,
     fields: new Map(names.flatMap((name, i) => (name ? [[name, cells[i]]] : []))),
     casts,
   }));
+  const unnamed = nameless.filter((i) => rows.some(({ cells }) => cells[i]?.trim())).map((i) => i + 1);
+  return { sources, unnamed };
 }
 
 /**

@@ -18,6 +18,7 @@ FILES = {
     "comma.csv": b"\xef\xbb\xbf,id,title,text,year,price,on,zip,note,metadata,\r\n"
     b'0,a1,Lamps,"A ""bright"", big\r\nlamp",2024,7.10,TRUE,01067,,m,x\r\n\r\n'
     b'1,,,No id here,2025,3,false,10115,"  ",n,y\r\n2,b2,,Third, 7 ,1e3,True,9,z,,\r\n',
+    "ends.CSV": b'id;text;;\r\n"1";"Two\r\nlines, and\na ""third""\r";;\r\n2;"\r\nFour"\r\n3;Five;;;;\r\n2;"Six";x\r\n',
     "semicolon.csv": b"_id;text;n\n7;One, two;1\n8;Three;2.5\n",
     "tabs.tsv": b'id\ttext\tbig\n1\ta "quoted" word\t1234567890123456\n2\tanother\t5\n',
     "lines.jsonl": b'{"id": 12, "text": "One", "metadata": {"a": 1, "__proto__": "x"}, "b": [1, "c"], "c": null}\n\n'
@@ -59,6 +60,8 @@ def test_the_command_line_makes_the_same_documents(open_page: OpenPage, url: str
         ("mine.csv", b"text,n\none,1,2\n", "line 2: 3 fields, but the first line names 2 columns"),
         ("mine.csv", b"body\none\n", "no column is named text; the columns are body"),
         ("mine.csv", b"text,a,a\none,1,2\n", "two columns are named a"),
+        ("mine.csv", b"id,,body\n1,a,b\n", "the columns are id, body; columns without a name: 2"),
+        ("mine.csv", b'text,n\n"a\rb",1\nc\rd,2\n', "line 3: a carriage return stands outside of quotes"),
         ("mine.txt", b"one\rtwo\r", "carriage return"),
         ("mine.json", b'[{"text": "one"}]', "one JSON list"),
         ("mine.jsonl", b"\n", "no documents"),
@@ -83,7 +86,7 @@ def test_rows_are_refused_by_line_and_counted_once(open_page: OpenPage) -> None:
     choose(page, "odd.jsonl", lines.encode())
     add = page.get_by_role("region", name="Add documents")
     expect(add).to_contain_text("odd.jsonl: 2 documents stored in odd. Of rows with the same id, the last is kept: 1")
-    refused, warned = add.locator(".notice").all_inner_texts()
+    refused, warned, repeated = add.locator(".notice").all_inner_texts()
     assert refused.splitlines() == [
         "5 rows refused:",
         "line 1: it is not a JSON object",
@@ -93,8 +96,23 @@ def test_rows_are_refused_by_line_and_counted_once(open_page: OpenPage) -> None:
         "line 5: id has more digits than a browser keeps: put it in quotes",
     ]
     assert warned.startswith("1 row stored with a warning:\nline 8: text: 100% of it is in a script")
+    assert repeated == "1 row with the id of an earlier row:\nline 7: the id y is also that of line 6"
     documents = page.get_by_role("region", name="Listed documents").get_by_role("listitem")
     expect(documents).to_have_count(2)
+
+
+def test_repeated_ids_and_columns_without_a_name_are_said(open_page: OpenPage) -> None:
+    page = open_page("#collection")
+    page.get_by_label("Into the collection").fill("twice")
+    choose(page, "twice.csv", b'id,,text,\nx,1,"one\ntwo",\ny,,three,\nx,2,four,\nx,,five,\n')
+    add = page.get_by_role("region", name="Add documents")
+    expect(add).to_contain_text("the last is kept: 2 left out. Columns without a name are left out: 2.")
+    [repeated] = add.locator(".notice").all_inner_texts()
+    assert repeated.splitlines() == [
+        "2 rows with the id of an earlier row:",
+        "line 5: the id x is also that of line 2",
+        "line 6: the id x is also that of line 5",
+    ]
 
 
 @pytest.mark.parametrize("name", ["Mine", "-a", "a b", "x" * 65])

@@ -158,6 +158,23 @@ def test_the_suffix_tells_the_format_of_a_table(tmp_path: Path, name: str) -> No
         list(read_table(tmp_path / name, ("Texts",), "; do this"))
 
 
+@pytest.mark.parametrize("name", ["A.CSV", "a.Tsv", "A.Jsonl"])
+def test_pairs_are_read_by_a_suffix_in_any_case(tmp_path: Path, name: str) -> None:
+    file = write(tmp_path / name, *TABLES[name.lower()])
+    assert [row.text("text") for row in read_table(file, ("text", "n"))] == ["a, b", "c"]
+    compressed = tmp_path / f"{name}.GZ"
+    compressed.write_bytes(gzip.compress(file.read_bytes()))
+    assert [row.text("text") for row in read_table(compressed, ("text", "n"))] == ["a, b", "c"]
+
+
+def test_pairs_may_have_empty_columns_without_a_name(tmp_path: Path) -> None:
+    file = write(tmp_path / "pairs.csv", ",sentence1,sentence2,label,", '0,"a\r\nb",c,1,', "1,d,e,0")
+    pairs = labeled_pairs(file, Columns(gold="label"), read_table(file, ("sentence1", "sentence2", "label")))
+    assert (pairs.left, pairs.right, pairs.matches) == (("a b", "d"), ("c", "e"), (True, False))
+    with pytest.raises(BadDataSet, match=r"no column is named score; the columns are .*; columns without a name: 1, 5"):
+        list(read_table(file, ("score",)))
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [(line, "this is not") for line in ("{", "[1]", '"text"', "[" * 100_000, '{"a": "\\ud800"}')]

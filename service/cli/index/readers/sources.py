@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias, get_args
 
 from semblance.models.errors import BadDataSet
-from semblance.models.files.lines import Advance, raw_lines
+from semblance.models.files.lines import Advance, format_suffix, raw_lines
 from semblance.models.files.tables import csv_rows, read_header, rows_of, tsv_rows
 
 Format: TypeAlias = Literal["csv", "jsonl", "parquet", "tsv"]
@@ -26,16 +26,27 @@ SUFFIXES: Mapping[str, Format] = {
 
 
 @dataclass(frozen=True, slots=True)
+class RowProblem:
+    """Why a row was rejected: a code of docs/errors.md, and a message that names the field."""
+
+    code: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
 class SourceRow:
     """One row: its number in the file, and its values by name.
 
     Attributes:
         number: of the first line, or of the row where a format has no lines; from 1.
-        fields: the values; or a line to be sent as it is, such as one that is not a JSON object and will be rejected.
+        fields: the values; or a line to be sent as it is, such as one that is not a JSON object and will be rejected;
+            or why the row is rejected here.
+        id: of a line that is a document.
     """
 
     number: int
-    fields: Mapping[str, Any] | bytes
+    fields: Mapping[str, Any] | bytes | RowProblem
+    id: str | None = None
 
 
 class RowSource(Protocol):
@@ -51,7 +62,11 @@ class RowSource(Protocol):
 
     @property
     def columns(self) -> tuple[str, ...] | None:
-        """Names of the columns; None if each row has its own."""
+        """Names of the columns, empty for one without; None if each row has its own."""
+
+    @property
+    def unnamed(self) -> Sequence[int]:
+        """Numbers from 1 of the columns without a name, which are left out, with values so far."""
 
     @property
     def typed(self) -> bool:
@@ -81,19 +96,32 @@ class DelimitedText:
         self._file = file
         self._separator = separator
         self._names = read_header(file, self._lines(None))
-        self.columns: tuple[str, ...] = tuple(filter(None, self._names))
+        self.columns: tuple[str, ...] = self._names
+        self._nameless = [place for place, name in enumerate(self._names) if not name]
+        self._with_values: set[int] = set()
         self.size = file.stat().st_size
+
+    @property
+    def unnamed(self) -> Sequence[int]:
+        """Numbers from 1 of the columns without a name with a value in a row that was read."""
+        return [place + 1 for place in sorted(self._with_values)]
 
     def rows(self, advance: Advance | None = None) -> Iterator[SourceRow]:
         """Rows below the header. Raises BadDataSet."""
         lines = self._lines(advance)
         read_header(self._file, lines)
-        for row in rows_of(self._file, self._names, lines):
+        for row in rows_of(self._file, self._names, map(self._note_unnamed, lines)):
             yield SourceRow(row.line, {name: value for name, value in row.fields.items() if name})
 
     def _lines(self, advance: Advance | None) -> Iterator[tuple[int, list[str]]]:
         rows = csv_rows if self._separator == "comma" else tsv_rows
         return rows(self._file, advance=advance)
+
+    def _note_unnamed(self, row: tuple[int, list[str]]) -> tuple[int, list[str]]:
+        """Note the columns without a name in which a row has a value."""
+        fields = row[1]
+        self._with_values.update(place for place in self._nameless if "".join(fields[place : place + 1]).strip())
+        return row
 
 
 class JsonLinesFile:
@@ -109,6 +137,7 @@ class JsonLinesFile:
     unit: ClassVar[Literal["line"]] = "line"
     typed: ClassVar[bool] = True
     columns: ClassVar[tuple[str, ...] | None] = None
+    unnamed: ClassVar[Sequence[int]] = ()
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -149,12 +178,12 @@ def open_source(file: Path, name: Format | None) -> RowSource:
 
 
 def format_of(file: Path) -> Format:
-    """Format of a file by its suffix.
+    """Format of a file by its suffix, in any case.
 
     Raises:
         BadDataSet: it is unknown.
     """
-    suffix = _suffix(file)
+    suffix = format_suffix(file)
     if suffix not in SUFFIXES:
         raise BadDataSet(
             f"{file}: no format has the suffix {suffix!r}; pass --format with one of {', '.join(get_args(Format))}"
@@ -164,11 +193,7 @@ def format_of(file: Path) -> Format:
 
 def is_readable(file: Path) -> bool:
     """Whether the suffix of a file tells its format."""
-    return _suffix(file) in SUFFIXES
-
-
-def _suffix(file: Path) -> str:
-    return Path(file.name.removesuffix(".gz")).suffix
+    return format_suffix(file) in SUFFIXES
 
 
 def _object(line: bytes) -> Mapping[str, Any] | bytes:

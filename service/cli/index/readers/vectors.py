@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -34,6 +34,7 @@ class VectorFile:
     unit: ClassVar[Literal["row"]] = "row"
     typed: ClassVar[bool] = True
     columns: ClassVar[tuple[str, ...] | None] = None
+    unnamed: ClassVar[Sequence[int]] = ()
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -52,7 +53,8 @@ class VectorFile:
                     flat = batch.column("vector").values.to_numpy(zero_copy_only=False).reshape(-1, self.space.dim)
                     for values, vector in zip(batch.drop_columns("vector").to_pylist(), flat, strict=True):
                         if values["error"] is None:
-                            yield SourceRow(values["row"], self._line(values, vector.astype("<f4").tobytes()))
+                            line = self._line(values, vector.astype("<f4").tobytes())
+                            yield SourceRow(values["row"], line, values["id"])
                     if advance is not None:
                         advance(len(batch))
         except (OSError, pa.ArrowException) as error:

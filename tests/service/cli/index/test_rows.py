@@ -14,8 +14,8 @@ from semblance_client import LineProblem, StoredBatch
 
 from semblance.models.errors import BadDataSet
 from semblance.service.cli.index.column_types import column_types
-from semblance.service.cli.index.documents import DocumentFields, RowProblem
-from semblance.service.cli.index.readers.sources import SourceRow, open_source
+from semblance.service.cli.index.documents import DocumentFields
+from semblance.service.cli.index.readers.sources import RowProblem, SourceRow, open_source
 from semblance.service.cli.index.rows import SHOWN, DocumentRows
 from tests.support.text_files import write
 
@@ -179,6 +179,59 @@ def test_columns_of_csv_get_types_before_anything_is_sent(tmp_path: Path) -> Non
     malformed = rows_of(write(tmp_path / "b.csv", "text,year", "a,2024", "b"))
     with pytest.raises(BadDataSet, match=r"b\.csv, line 3: 1 fields"):
         malformed.infer_types(no_advance)
+
+
+REPEATED = {
+    "csv": ["id,text", "x,a", "y,b", '"x","c"', "x,d", ",e", ",f"],
+    "jsonl": [
+        "",
+        '{"id": 7, "text": "a"}',
+        '{"id": "y", "text": "b"}',
+        '{"_id": "7", "text": "c"}',
+        '{"id": "7", "text": "d"}',
+        '{"id": null, "text": "e"}',
+        '{"text": "f"}',
+    ],
+}
+
+
+@pytest.mark.parametrize("suffix", REPEATED)
+def test_an_id_that_came_before_is_said_with_both_lines(tmp_path: Path, suffix: str) -> None:
+    rows = rows_of(write(tmp_path / f"a.{suffix}", *REPEATED[suffix]))
+    rows.infer_types(no_advance)
+    assert len(list(rows)) == 6, "all are sent, so that the last one is kept"
+    doc_id = "x" if suffix == "csv" else "7"
+    assert rows.outcome.repeated.count == 2
+    assert rows.outcome.repeated.first == [
+        (4, f"the id {doc_id!r} is also that of line 2; the last of such rows is kept"),
+        (5, f"the id {doc_id!r} is also that of line 4; the last of such rows is kept"),
+    ]
+
+
+def test_ids_of_a_named_field_are_compared_exactly(tmp_path: Path) -> None:
+    lines = ["nr,id,text", "1,same,a", "2,same,b", "01,same,c", "1 ,same,d"]
+    named = rows_of(write(tmp_path / "a.csv", *lines), DocumentFields("a.csv", "nr"))
+    named.infer_types(no_advance)
+    assert len(list(named)) == 4
+    assert named.outcome.repeated.count == 0
+
+
+def test_rejected_rows_and_odd_ids_repeat_no_id(tmp_path: Path) -> None:
+    lines = ['{"id": "x", "txt": 1}', '{"id": "x", "text": "a"}', "no json", '{"id": [1], "text": "b"}', '{"id": true}']
+    rows = rows_of(
+        write(tmp_path / "a.jsonl", *lines, '{"id": "\\ud800", "text": "c"}', '{"id": "\\ud800", "text": "d"}')
+    )
+    assert len(list(rows)) == 5
+    assert [number for number, _ in rows.outcome.repeated.first] == [7]
+
+
+def test_a_table_without_a_text_names_columns_by_number(tmp_path: Path) -> None:
+    source = open_source(write(tmp_path / "a.csv", "id,,body,", "1,a,b,"), None)
+    assert source.columns is not None
+    with pytest.raises(
+        BadDataSet, match=r"no column is named text; the columns are id, body.*; columns without a name: 2, 4"
+    ):
+        DocumentFields("a.csv").require(source.columns)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from semblance.models.errors import BadDataSet
-from semblance.service.cli.index.readers.sources import Format, open_source
+from semblance.service.cli.index.readers.sources import Format, RowProblem, is_readable, open_source
 from tests.support.text_files import write
 
 ROWS = [{"id": "a", "text": 'One "text", in two\nlines; or more'}, {"id": "b", "text": "zwei é\u2028漢"}]
@@ -65,8 +65,83 @@ def test_quotes_are_plain_characters_in_tsv(tmp_path: Path) -> None:
 
 def test_columns_without_a_name_are_left_out(tmp_path: Path) -> None:
     source = open_source(write(tmp_path / "a.csv", ",text,", "0,a,", "1,b,x"), None)
-    assert source.columns == ("text",)
+    assert source.columns == ("", "text", "")
     assert [row.fields for row in source.rows()] == [{"text": "a"}, {"text": "b"}]
+    assert source.unnamed == [1, 3]
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("a.csv", ("id,text,", "1,a,", "2,b, ")),
+        ("a.csv", ("id;text;;", "1;a", "2;b;;;")),  # as Excel leaves out, or adds, empty fields at the end of some rows
+        ("a.tsv", ("id\ttext\t", "1\ta\t\t", "2\tb")),
+        ("a.csv", ("id,text", "1,a,", "2,b")),
+    ],
+)
+def test_empty_fields_at_the_end_of_rows_are_ignored(tmp_path: Path, name: str, lines: tuple[str, ...]) -> None:
+    source = open_source(write(tmp_path / name, *lines), None)
+    assert [row.fields for row in source.rows()] == [{"id": "1", "text": "a"}, {"id": "2", "text": "b"}]
+    assert source.unnamed == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (("id,text,", "1,a,x,y"), "line 2: 4 fields, but the first line names 3 columns"),
+        (("id,,text,", "1,,a,", "2"), "line 3: 1 fields, but the first line names 4 columns"),
+        (("id,text", "1,a,,x"), "line 2: 4 fields"),
+    ],
+)
+def test_other_fields_beyond_the_columns_are_rejected(tmp_path: Path, lines: tuple[str, ...], message: str) -> None:
+    with pytest.raises(BadDataSet, match=message):
+        list(open_source(write(tmp_path / "a.csv", *lines), None).rows())
+
+
+STORED = ["one\r\ntwo", "one\ntwo", "one\rtwo", "\r\n\r\n", 'a "quote"\r\n,;\t\r', "\r", "end\n\r\n", "\u2028\x85"]
+
+
+@pytest.mark.parametrize("ends", ["\r\n", "\n"])
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
+def test_line_ends_in_quoted_fields_are_kept(tmp_path: Path, name: str, ends: str) -> None:
+    lines = ["id,text,n", *(f"{i},{quoted(text)},{i}" for i, text in enumerate(STORED))]
+    content = ends.join(lines).encode()
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    rows = list(open_source(tmp_path / name, None).rows())
+    assert [row.fields for row in rows] == [{"id": str(i), "text": text, "n": str(i)} for i, text in enumerate(STORED)]
+    before = [sum(text.count("\n") for text in STORED[:i]) for i in range(len(STORED))]
+    assert [row.number for row in rows] == [2 + i + more for i, more in enumerate(before)]
+
+
+def test_carriage_returns_outside_of_quotes_are_rejected_by_line(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b'text,n\r\n"a\rb",1\r\nc\rd,2\r\n')
+    with pytest.raises(BadDataSet, match=r"a\.csv, line 3: a carriage return stands outside of quotes"):
+        list(open_source(tmp_path / "a.csv", None).rows())
+    (tmp_path / "old.csv").write_bytes(b"text,n\ra,1\rb,2\r")
+    with pytest.raises(BadDataSet, match=r"old\.csv, line 1: a carriage return stands outside of quotes"):
+        open_source(tmp_path / "old.csv", None)
+
+
+@pytest.mark.parametrize(
+    ("name", "like"),
+    [
+        ("A.CSV", "a.csv"),
+        ("A.Csv.GZ", "a.csv.gz"),
+        ("Lines.Jsonl", "a.jsonl"),
+        ("a.JSON.gz", "a.json.gz"),
+        ("a.PARQUET", "a.parquet"),
+    ],
+)
+def test_suffixes_are_read_in_any_case(tmp_path: Path, name: str, like: str) -> None:
+    WRITERS[like](tmp_path / name)
+    assert [row.fields for row in open_source(tmp_path / name, None).rows()] == ROWS
+    assert is_readable(tmp_path / name)
+
+
+def test_tab_separated_suffixes_are_read_in_any_case(tmp_path: Path) -> None:
+    for name in ("a.Tsv", "a.TAB"):
+        file = write(tmp_path / name, "id\ttext", '1\t"a"')
+        assert [row.fields for row in open_source(file, None).rows()] == [{"id": "1", "text": '"a"'}]
 
 
 def test_the_format_may_be_named(tmp_path: Path) -> None:
@@ -103,11 +178,60 @@ def parquet(folder: Path, **columns: Any) -> Path:
     return folder / "a.parquet"
 
 
+TEXTS = ["One", "zwei é\u2028漢", None, "", "x" * 40]
+STRING_TYPES = [
+    pa.string(),
+    pa.large_string(),
+    pa.string_view(),
+    pa.dictionary(pa.int8(), pa.string()),
+    pa.dictionary(pa.uint32(), pa.large_string()),
+]
+BYTES_TYPES = [pa.binary(), pa.large_binary(), pa.binary_view(), pa.dictionary(pa.int16(), pa.binary())]
+
+
+@pytest.mark.parametrize("kind", [*STRING_TYPES, *BYTES_TYPES], ids=str)
+def test_texts_of_every_type_of_parquet_are_read(tmp_path: Path, kind: pa.DataType) -> None:
+    values = [None if text is None else text.encode() for text in TEXTS] if kind in BYTES_TYPES else TEXTS
+    lists = pa.array([[value] for value in values], pa.list_(kind))
+    source = open_source(
+        parquet(tmp_path, id=pa.array(range(len(values))), text=pa.array(values, kind), tags=lists), None
+    )
+    assert [row.fields for row in source.rows()] == [
+        {"id": number, "text": text, "tags": [text]} for number, text in enumerate(TEXTS)
+    ]
+
+
+def test_bytes_of_one_length_are_texts(tmp_path: Path) -> None:
+    source = open_source(parquet(tmp_path, text=pa.array([b"abc", "é!".encode()], pa.binary(3))), None)
+    assert [row.fields for row in source.rows()] == [{"text": "abc"}, {"text": "é!"}]
+
+
+@pytest.mark.parametrize(
+    ("good", "bad"),
+    [
+        (b"fine", b"\xff\xd8"),
+        ({"bytes": b"fine"}, {"bytes": "é".encode("latin-1")}),
+        ([b"fine"], [b"fine", b"\xed\xa0\x80"]),
+    ],
+)
+def test_bytes_that_are_not_utf_8_are_rejected_by_row(tmp_path: Path, good: object, bad: object) -> None:
+    rows = [{"id": "1", "text": "a", "image": good}, {"id": "2", "text": "b", "image": bad}] * 200
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
+    read = list(open_source(tmp_path / "a.parquet", None).rows())
+    assert [row.number for row in read if isinstance(row.fields, RowProblem)] == list(range(2, 401, 2))
+    assert read[1].fields == RowProblem(
+        "invalid_value", "image: its bytes are not UTF-8; write the file without the column"
+    )
+
+
 @pytest.mark.parametrize(
     ("prepare", "message"),
     [
-        (lambda folder: parquet(folder, image=[b"x"]), "the column image is of type binary; write the file without it"),
-        (lambda folder: parquet(folder, image=[{"bytes": b"x"}]), "the column image is of type struct<bytes: binary>"),
+        (
+            lambda folder: parquet(folder, wait=[timedelta(1)]),
+            r"the column wait is of type duration\[us\]; write the file without it",
+        ),
+        (lambda folder: parquet(folder, a=[{"wait": timedelta(1)}]), r"the column a is of type struct<wait: duration"),
         (lambda folder: write(folder / "a.parquet", "no"), r"a\.parquet cannot be read as Parquet: "),
         (lambda folder: write(folder / "a.json", '[{"id": "1"},'), "a JSON array: write one object a line"),
         (lambda folder: write(folder / "a.csv", "id,text,id"), r"a\.csv, line 1: two columns are named id"),
