@@ -43,6 +43,16 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return None
 
 
+def _host(value: str) -> str:
+    """`value`, a host to listen on. Raises ValueError."""
+    if value.startswith("unix:") or "/" in value:
+        raise ValueError(
+            f"{value!r} is not a host: write a name or an address. The service listens on no Unix socket; let a proxy, "
+            "such as nginx, listen there and pass requests on to 127.0.0.1"
+        )
+    return value
+
+
 def _hosts(value: str) -> str:
     """`value`, a list of hosts.
 
@@ -112,6 +122,7 @@ def _redis_url(url: SecretStr) -> SecretStr:
     return url
 
 
+Host: TypeAlias = Annotated[str, AfterValidator(_host)]
 Hosts: TypeAlias = Annotated[str, AfterValidator(_hosts)]
 Networks: TypeAlias = Annotated[str, AfterValidator(_networks)]
 Origins: TypeAlias = Annotated[str, AfterValidator(_origins)]

@@ -39,6 +39,24 @@ class Problem:
     detail: str
 
 
+def messages_of(problems: Sequence[Problem]) -> list[str]:
+    """A message for each kind of problem: what is wrong, the first place, and how many more there are.
+
+    >>> messages_of([Problem(f"/input/{i}", "empty_text", "it has no tokens") for i in range(3)])
+    ['/input/0 and 2 more: it has no tokens']
+    """
+    places: dict[str, list[str]] = {}
+    for problem in problems:
+        places.setdefault(problem.detail, []).append(problem.pointer)
+    return [_message(detail, pointers) for detail, pointers in places.items()]
+
+
+def _message(detail: str, pointers: Sequence[str]) -> str:
+    more = f" and {len(pointers) - 1:,} more" if len(pointers) > 1 else ""
+    place = pointers[0] + more
+    return f"{place}: {detail}" if place else detail
+
+
 class NoSuchDevice(SemblanceError):
     """The configured device is not available; raised at start only."""
 
@@ -105,7 +123,7 @@ class PartsRefused(SemblanceError):
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
-        super().__init__(f"{self.problems[0].pointer}: {self.problems[0].detail}")
+        super().__init__(messages_of(self.problems)[0])
 
 
 class InvalidRequest(PartsRefused):

@@ -221,7 +221,7 @@ def _conditions(where: Filter) -> Iterator[Condition]:
 
 
 def _mismatch(condition: Condition, present: Collection[ValueType]) -> RequestWarning | None:
-    field, wanted = repr(shorten(condition.field, _SHOWN_CHARS)), condition.types
+    field, wanted = _shown(condition.field), condition.types
     if not present:
         detail = f"no document of the collection has a value to compare in the metadata field {field}"
         return RequestWarning(pointer=f"/filter{condition.pointer}", code="unknown_filter_field", detail=detail)
@@ -237,7 +237,7 @@ def _listed(types: Iterable[ValueType]) -> str:
 
 def _parse(json: object, depth: int, place: str) -> Filter:
     if not isinstance(json, Mapping) or not json:
-        raise ValueError("a filter must be an object with at least one field")
+        raise ValueError('a filter must be an object with at least one field, such as {"category": "shipping"}')
     if depth > MAX_DEPTH:
         raise ValueError(f"a filter can be nested at most {MAX_DEPTH} levels deep")
     parts = tuple(_part(key, value, depth, place + pointer_to(key)) for key, value in json.items())
@@ -253,7 +253,7 @@ def _part(key: str, value: object, depth: int, place: str) -> Filter:
     if key == "not":
         return Not(_parse(value, depth + 1, place))
     if not isinstance(value, Mapping):
-        return OneOf(key, (_scalar(value),), place)
+        return OneOf(key, (_value_of(key, value),), place)
     if len(value) == 1 and (operator := next(iter(value))) in _OPERATORS:
         return _OPERATORS[operator](key, value[operator], place)
     return _between(key, value, place)
@@ -285,15 +285,22 @@ def _exists(field: str, wanted: object, place: str) -> Exists | Not:
 
 
 _OPERATORS: Mapping[str, Callable[[str, object, str], Filter]] = {"in": _one_of, "prefix": _prefix, "exists": _exists}
+_FORMS = (
+    f"a condition must be a value, or an object with one of {', '.join(map(repr, _OPERATORS))}, or with bounds "
+    f"({', '.join(_BOUNDS)})"
+)
+_OF_MONGO: Mapping[str, str] = {  # what people write out of habit -> what is meant
+    **{f"${name}": repr(name) for name in ("and", "or", "not", *_OPERATORS, *_BOUNDS)},
+    "$eq": "the value itself",
+    "$ne": '{"not": {"field": value}}',
+    "$nin": '{"not": {"field": {"in": [...]}}}',
+}
 
 
 def _between(field: str, condition: Mapping[str, object], place: str) -> Between:
     unknown = [name for name in condition if name not in _BOUNDS]
     if unknown or not condition:
-        operators = ", ".join(map(repr, _OPERATORS))
-        raise ValueError(
-            f"a condition must be a value, or an object with one of {operators}, or with bounds ({', '.join(_BOUNDS)})"
-        )
+        raise ValueError(_misread(field) or _unknown_operator(field, unknown[0]) if unknown else _FORMS)
     if {"gt", "gte"} <= condition.keys() or {"lt", "lte"} <= condition.keys():
         raise ValueError("a condition can have at most one lower and one upper bound")
     bounds = {name: _ordered(value) for name, value in condition.items()}
@@ -307,6 +314,34 @@ def _between(field: str, condition: Mapping[str, object], place: str) -> Between
         includes_high="lt" not in bounds,
         pointer=place,
     )
+
+
+def _value_of(field: str, value: object) -> Scalar:
+    match value:
+        case list():
+            listed = f'{_shown(field)} has a list: for one of several values write {{"in": [...]}}'
+            raise ValueError(_misread(field) or listed)
+        case _:
+            return _scalar(value)
+
+
+def _unknown_operator(field: str, name: str) -> str:
+    """The message for a condition with something else than operators."""
+    if name in _OPERATORS:
+        return f"{name!r} must be alone in its condition: join several by 'and'"
+    return _misread(name) or (
+        f"{_shown(name)} is not an operator: {_FORMS}; fields of an object cannot be compared, so store that of "
+        f"{_shown(field)} as a field of its own"
+    )
+
+
+def _misread(name: str) -> str | None:
+    """The message for an operator of another grammar; None if `name` is none."""
+    return f"{name!r} is not an operator: write {_OF_MONGO[name]}" if name in _OF_MONGO else None
+
+
+def _shown(name: str) -> str:
+    return repr(shorten(name, _SHOWN_CHARS))
 
 
 def _scalar(value: object) -> Scalar:

@@ -11,17 +11,7 @@ from pydantic import Field, SecretStr, ValidationError, field_validator, model_v
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from semblance_client.vocabulary.fields import MAX_ENTRIES
 
-from semblance.service.addresses import (
-    ANY_HOST,
-    Hosts,
-    MilvusUrl,
-    Networks,
-    Origins,
-    PostgresUrl,
-    RedisUrl,
-    entries,
-    is_loopback,
-)
+from semblance.service import addresses
 
 MIB = 1024 * 1024
 CLIENT_KEY = "SEMBLANCE_CLIENT_KEY"  # of the command line and the benchmarks; the service does not read it
@@ -37,7 +27,7 @@ class Settings(BaseSettings):
         hide_input_in_errors=True,  # it may contain a password
     )
 
-    host: str = Field("127.0.0.1", description="Address to listen on.")
+    host: addresses.Host = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")
 
     api_keys: SecretStr = Field(
@@ -52,31 +42,31 @@ class Settings(BaseSettings):
     )
     allow_anonymous: bool = Field(False, description="Allow a non-loopback address without API keys.")
     metrics_open: bool = Field(False, description="Serve `GET /metrics` without a key.")
-    allowed_hosts: Hosts = Field(
+    allowed_hosts: addresses.Hosts = Field(
         "",
         description="Names and addresses in the `Host` header under which the service may be called, comma-separated "
         "and without ports, such as `search.example.org`; `*` allows any. By default any, but on a loopback address "
         "without API keys only `localhost` and loopback addresses, which are always allowed.",
     )
-    trusted_proxies: Networks = Field(
+    trusted_proxies: addresses.Networks = Field(
         "",
         description="Addresses and networks of proxies, comma-separated, such as `10.0.0.0/8`. Their `X-Forwarded-For` "
         "names the client. Without API keys, the model is shared fairly among the addresses of clients.",
     )
-    cors_origins: Origins = Field(
+    cors_origins: addresses.Origins = Field(
         "",
         description="Origins of web pages that may call the service, comma-separated and exact, such as "
         "`https://app.example.org`; `*` is not allowed.",
     )
 
     home: Path = Field(Path("~/.semblance"), description="Folder of the documents; created if missing.")
-    database_url: PostgresUrl = Field(
+    database_url: addresses.PostgresUrl = Field(
         SecretStr(""),
         description="PostgreSQL database shared by several replicas, such as "
         "`postgresql://user:password@host:5432/name`; each replica keeps a copy in SEMBLANCE_HOME. By default the "
         "documents are stored in SEMBLANCE_HOME only.",
     )
-    index_url: MilvusUrl = Field(
+    index_url: addresses.MilvusUrl = Field(
         SecretStr(""),
         description="Milvus that finds candidates for replicas of SEMBLANCE_DATABASE_URL, which then keep no copy: "
         "`milvus://host:19530/database` (docs/deployment/milvus.md). Needs the extra `milvus`.",
@@ -154,7 +144,7 @@ class Settings(BaseSettings):
 
     cache: Literal["memory", "redis", "none"] = Field("memory", description="Where embeddings are cached.")
     cache_bytes: int = Field(256 * MIB, ge=0, description="Maximum size of the in-memory cache in bytes.")
-    redis_url: RedisUrl = Field(
+    redis_url: addresses.RedisUrl = Field(
         SecretStr("redis://127.0.0.1:6379/0"), description="Redis of the cache `redis`; `rediss://` for TLS."
     )
     redis_ttl_s: int = Field(7 * 24 * 3600, ge=1, description="Lifetime of an embedding in Redis in seconds.")
@@ -165,6 +155,9 @@ class Settings(BaseSettings):
 
     max_connections: int = Field(
         4096, ge=1, description="Maximum open connections; above, the connection idle for longest is closed."
+    )
+    keep_alive_s: float = Field(
+        620.0, gt=0, description="Seconds until an idle connection is closed; must be more than load balancers keep it."
     )
     max_header_bytes: int = Field(32 * 1024, ge=4096, description="Maximum size of request line and headers in bytes.")
     header_timeout_s: float = Field(
@@ -229,7 +222,7 @@ class Settings(BaseSettings):
             raise ValueError("SEMBLANCE_MAX_REQUEST_TOKENS must not exceed SEMBLANCE_MAX_QUEUED_TOKENS")
         if self.index_url.get_secret_value() and not self.database_url.get_secret_value():
             raise ValueError("SEMBLANCE_INDEX_URL needs SEMBLANCE_DATABASE_URL: the index holds no documents")
-        if not is_loopback(self.host) and not self.has_keys and not self.allow_anonymous:
+        if not addresses.is_loopback(self.host) and not self.has_keys and not self.allow_anonymous:
             raise ValueError(
                 f"SEMBLANCE_HOST={self.host} would give the whole network access: keep 127.0.0.1, set "
                 "SEMBLANCE_API_KEYS (semblance key new), or SEMBLANCE_ALLOW_ANONYMOUS=1 if access is controlled: "
@@ -246,13 +239,13 @@ class Settings(BaseSettings):
     @cached_property
     def hosts(self) -> tuple[str, ...]:
         """Entries of `allowed_hosts`; by default loopback alone where no key is needed."""
-        only_loopback = is_loopback(self.host) and not self.has_keys
-        return entries(self.allowed_hosts.lower()) or (() if only_loopback else (ANY_HOST,))
+        only_loopback = addresses.is_loopback(self.host) and not self.has_keys
+        return addresses.entries(self.allowed_hosts.lower()) or (() if only_loopback else (addresses.ANY_HOST,))
 
     @cached_property
     def origins(self) -> tuple[str, ...]:
         """Entries of `cors_origins`."""
-        return entries(self.cors_origins)
+        return addresses.entries(self.cors_origins)
 
     @cached_property
     def notice_s(self) -> float:

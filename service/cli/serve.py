@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 
 import typer
 import uvicorn
-from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from semblance.service.app import create_app
 from semblance.service.cli.toolbox.exits import exit_on_failure, reason_for_operator
@@ -147,7 +147,7 @@ def _bind(settings: Settings) -> socket.socket:
     return listener
 
 
-def _uvicorn_config(app: FastAPI, settings: Settings) -> uvicorn.Config:
+def _uvicorn_config(app: ASGIApp, settings: Settings) -> uvicorn.Config:
     limits = ConnectionLimits(
         connections=settings.max_connections,
         head_bytes=settings.max_header_bytes,
@@ -162,5 +162,6 @@ def _uvicorn_config(app: FastAPI, settings: Settings) -> uvicorn.Config:
         proxy_headers=bool(settings.trusted_proxies),
         forwarded_allow_ips=settings.trusted_proxies,
         http=connection_factory(limits),
+        timeout_keep_alive=settings.keep_alive_s,  # type: ignore[arg-type]  # any number of seconds
         ws="none",  # no route uses WebSocket, and an upgraded connection would escape the limits
     )

@@ -48,7 +48,8 @@ def test_nginx_retries_the_requests_that_keys_may_only_read_by() -> None:
 def test_nginx_closes_connections_before_the_service_does() -> None:
     for path in (DEPLOY / "nginx").glob("upstreams*.conf"):
         kept = values_of("keepalive_timeout", path.read_text())
-        assert kept == [4], "the service closes after 5 s (docs/operation.md)"
+        assert len(kept) == 1
+        assert 2 * kept[0] < default("keep_alive_s")
 
 
 def test_reads_are_retried_in_time_and_writes_outlast_the_database() -> None:

@@ -22,6 +22,8 @@ def test_the_command_line_takes_precedence_over_the_environment(monkeypatch: pyt
         ("PORT", ["many"]),
         ("CACHE", ["disk"]),
         ("MAX_K", ["0"]),
+        ("KEEP_ALIVE_S", ["0", "-1"]),
+        ("HOST", ["unix:/run/semblance.sock", "unix:relative", "/run/semblance.sock", "http://127.0.0.1"]),
         (
             "CORS_ORIGINS",
             ["*", "https://a.example/", "a.example", "https://a.example/x", "null", "https://A.example", "ftp://a"],
@@ -36,6 +38,13 @@ def test_an_error_names_the_variable(monkeypatch: pytest.MonkeyPatch, key: str, 
         monkeypatch.setenv(f"SEMBLANCE_{key}", valid.get(key, "") + value)
         with pytest.raises(SystemExit, match=f"SEMBLANCE_{key}"):
             read_settings()
+
+
+def test_a_socket_as_host_is_told_the_remedy() -> None:
+    with pytest.raises(SystemExit, match=r"SEMBLANCE_HOST: .*no Unix socket; let a proxy, such as nginx, listen there"):
+        read_settings(host="unix:/run/semblance.sock")
+    for host in ("127.0.0.1", "::1", "localhost"):
+        assert read_settings(host=host).host == host
 
 
 def test_the_redis_password_is_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:

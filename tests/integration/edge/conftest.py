@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import httpx2
 import pytest
 import uvicorn
-from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from semblance.service.cli.serve import _uvicorn_config
 from semblance.service.settings import Settings
@@ -54,7 +54,7 @@ def bearer(key: str) -> dict[str, str]:
 
 
 @contextmanager
-def serving(app: FastAPI, settings: Settings) -> Iterator[str]:
+def serving(app: ASGIApp, settings: Settings) -> Iterator[str]:
     """The URL of a server that runs in a thread, with the limits on connections of `semblance serve`."""
     server = uvicorn.Server(_uvicorn_config(app, settings))
     with socket.create_server(("127.0.0.1", 0)) as listener:

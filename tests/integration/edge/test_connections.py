@@ -13,8 +13,10 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from fastapi import FastAPI
 
 from semblance.service.app import create_app
+from semblance.service.cli.serve import _uvicorn_config
 from semblance.service.process import connections
 from semblance.service.settings import Settings
 from tests.integration.edge.conftest import AS_READER, HEADER_BYTES, KEYS, serving
@@ -40,7 +42,11 @@ CHUNKED = head("POST", "/similarity", AS_READER, "content-type: application/json
 
 @contextmanager
 def application(
-    home: Path, header_timeout_s: float = NEVER_S, body_pause_s: float = NEVER_S, body_timeout_s: float = NEVER_S
+    home: Path,
+    header_timeout_s: float = NEVER_S,
+    body_pause_s: float = NEVER_S,
+    body_timeout_s: float = NEVER_S,
+    keep_alive_s: float = NEVER_S,
 ) -> Iterator[str]:
     settings = Settings(
         home=home,
@@ -51,6 +57,7 @@ def application(
         header_timeout_s=header_timeout_s,
         body_pause_s=body_pause_s,
         body_timeout_s=body_timeout_s,
+        keep_alive_s=keep_alive_s,
     )
     with serving(create_app(settings), settings) as url:
         yield url
@@ -287,6 +294,20 @@ def test_a_flood_on_one_connection_neither_grows_memory_nor_blocks(url: str, any
 def resident_mb() -> float:
     """Memory of this process, of which the service is a part."""
     return int(Path("/proc/self/status").read_text().partition("VmRSS:")[2].split()[0]) / 1024
+
+
+def test_an_idle_connection_is_closed_after_its_time(tmp_path: Path) -> None:
+    with application(tmp_path, keep_alive_s=STRIKES_S) as address, open_connection(address) as connection:
+        for _ in range(2):
+            connection.sendall(head("GET", "/live"))
+            assert read_answer(connection).status == 200
+        require_closed(connection)
+
+
+def test_an_idle_connection_outlasts_those_of_load_balancers() -> None:
+    """Of nginx and AWS 60 seconds, of Oracle 300, of Google 600."""
+    settings = Settings()
+    assert _uvicorn_config(FastAPI(), settings).timeout_keep_alive == settings.keep_alive_s > 600
 
 
 def test_the_longest_idle_connections_are_evicted_first(url: str, anyone: httpx2.Client) -> None:
