@@ -40,7 +40,7 @@ class Problem:
 
 
 def messages_of(problems: Sequence[Problem]) -> list[str]:
-    """A message for each kind of problem: what is wrong, the first place, and how many more there are.
+    """A message for each kind of problem: the first place, how many more, and what is wrong.
 
     >>> messages_of([Problem(f"/input/{i}", "empty_text", "it has no tokens") for i in range(3)])
     ['/input/0 and 2 more: it has no tokens']

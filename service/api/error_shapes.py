@@ -15,14 +15,15 @@ from starlette.types import Receive, Scope, Send
 
 from semblance.service.api.formats import PICTURE_HEADERS, prefers_page
 from semblance.service.api.playground_links import playground_address
-from semblance.service.errors import Problem
+from semblance.service.errors import Problem, messages_of
 from semblance.service.rendering.html.refusal import render_refusal
 
-SHOWN = 10  # rejected parts in one message
+SHOWN = 10  # kinds of problems in one message
 FIELDS = "fields"  # in the scope of a request: the fields of its body, once this has been read
 
-_OPENAI_PATHS = re.compile(r"/v[12]/.*|/rerank|/score|/pooling", re.DOTALL)
-_TEI_PATHS = ("/", "/embed", "/embed_all", "/tokenize", "/decode", "/info", "/health", "/api/embed")
+_OPENAI_PATHS = re.compile(r"/v[12](/.*)?|/openai/.*|/rerank|/score|/pooling", re.DOTALL)
+_OLLAMA_PATHS = re.compile(r"/api/.*", re.DOTALL)
+_TEI_PATHS = ("/", "/embed", "/embed_all", "/tokenize", "/decode", "/info", "/health")
 _TYPES = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
 _TEI_FIELDS = {"/rerank": "texts", "/similarity": "inputs"}  # path -> the field by which a request is TEI's
 
@@ -43,13 +44,19 @@ class Refused:
 
     @property
     def details(self) -> list[str]:
-        """The details of the first rejected parts, or of the whole."""
-        return [f"{part.pointer}: {part.detail}".removeprefix(": ") for part in self.parts[:SHOWN]] or [self.detail]
+        """A message for each kind of problem of the rejected parts, or for the whole."""
+        return messages_of(self.parts) or [self.detail]
+
+    @property
+    def shown(self) -> list[str]:
+        """The first of the details, and how many there are besides."""
+        first, rest = self.details[:SHOWN], self.details[SHOWN:]
+        return [*first, f"and {len(rest):,} more"] if rest else first
 
     @property
     def message(self) -> str:
         """The same on one line."""
-        return "; ".join(self.details) + (f"; and {len(self.parts) - SHOWN} more" if len(self.parts) > SHOWN else "")
+        return "; ".join(self.shown)
 
 
 def _type_of(status: int) -> str:
@@ -94,7 +101,7 @@ class ErrorAnswer(BaseModel):
 
 
 class TeiErrorAnswer(BaseModel):
-    """An error in the shape of Text Embeddings Inference; Ollama's has `error` alone."""
+    """An error in the shape of Text Embeddings Inference."""
 
     error: str
     error_type: Literal["Validation", "Overloaded", "Unhealthy", "Backend"]
@@ -108,7 +115,19 @@ class TeiErrorAnswer(BaseModel):
         return cls(error=refused.message, error_type=error_type, code=refused.code)
 
 
-Shape = type[ErrorAnswer] | type[TeiErrorAnswer]
+class OllamaErrorAnswer(BaseModel):
+    """An error in the shape of Ollama."""
+
+    error: str
+    code: str = Field(description="Stable; programs may rely on it.")
+
+    @classmethod
+    def of(cls, refused: Refused) -> Self:
+        """The error in this shape."""
+        return cls(error=refused.message, code=refused.code)
+
+
+Shape = type[ErrorAnswer] | type[TeiErrorAnswer] | type[OllamaErrorAnswer]
 
 
 def shape_of(scope: Mapping[str, Any]) -> Shape | None:
@@ -120,6 +139,8 @@ def shape_of(scope: Mapping[str, Any]) -> Shape | None:
     path = scope["path"]
     if path in _TEI_PATHS or (path in _TEI_FIELDS and _TEI_FIELDS[path] in scope.get(FIELDS, ())):
         return TeiErrorAnswer
+    if _OLLAMA_PATHS.fullmatch(path):
+        return OllamaErrorAnswer
     return ErrorAnswer if _OPENAI_PATHS.fullmatch(path) else None
 
 
@@ -135,12 +156,12 @@ def shapes_of(path: str) -> tuple[Shape | None, ...]:
 def status_in(shape: Shape | None, status: int) -> int:
     """The status in a shape of a problem with `status`.
 
-    Clients of OpenAI's and Cohere's APIs raise BadRequestError for 400.
+    Clients of OpenAI's and Cohere's APIs raise BadRequestError for 400, which Ollama sends as well.
 
     >>> status_in(ErrorAnswer, 422), status_in(ErrorAnswer, 404), status_in(None, 422)
     (400, 404, 422)
     """
-    return 400 if status == 422 and shape is ErrorAnswer else status
+    return 400 if status == 422 and shape in (ErrorAnswer, OllamaErrorAnswer) else status
 
 
 class Refusal(Response):
@@ -172,7 +193,7 @@ class Refusal(Response):
     def _page(self, scope: Scope) -> bytes:
         refused = self._refused
         playground = playground_address(scope["path"], scope["query_string"].decode("latin-1"))
-        return render_refusal(refused.status, refused.title, refused.details, playground).encode("utf-8", "replace")
+        return render_refusal(refused.status, refused.title, refused.shown, playground).encode("utf-8", "replace")
 
 
 def _ascii(content: Mapping[str, Any]) -> bytes:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -18,6 +17,7 @@ from starlette.types import Scope
 from semblance.models.errors import NotExplainable, SemblanceError, UnknownMeasure
 from semblance.service import errors, names
 from semblance.service.api.error_shapes import Refusal, Refused
+from semblance.service.api.paths import unknown_path
 from semblance.service.observability.metrics import Metrics
 
 MEDIA_TYPE = "application/problem+json"
@@ -88,7 +88,7 @@ OTHER_CODES: Mapping[str, tuple[int, str]] = {
         400,
         "The bytes are no HTTP/1.1 request, or it has not exactly one Host header; the connection is closed",
     ),
-    "malformed_json": (400, "The body is not JSON"),
+    "malformed_json": (400, "The body is not JSON, or not the gzip that its Content-Encoding says"),
     "origin_not_allowed": (
         403,
         "A page in a browser sent it, whose origin is neither that of the service nor in SEMBLANCE_CORS_ORIGINS",
@@ -106,7 +106,7 @@ OTHER_CODES: Mapping[str, tuple[int, str]] = {
     ),
     "unsupported_content_encoding": (
         415,
-        "The body is compressed, or otherwise encoded; send it uncompressed, without Content-Encoding",
+        "The body has another encoding than gzip; send it compressed by gzip, or without Content-Encoding",
     ),
     "unsupported_media_type": (
         415,
@@ -150,7 +150,6 @@ FRAMEWORK_CODES: Mapping[int, str] = {
     status: code for code, (status, _) in OTHER_CODES.items() if status not in (422, 500)
 }
 
-_TWICE = re.compile(r"/v1/v[12]/")
 RETRY_AFTER_S = 1
 MAX_PARTS = 100  # rejected parts in one response
 MAX_DETAIL = 500
@@ -209,14 +208,16 @@ def install(app: FastAPI, metrics: Metrics, routes: Sequence[BaseRoute]) -> None
 
     async def invalid(_: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        details = error.errors()[:MAX_PARTS]
-        parts = [part_of({**each, "loc": each["loc"][1:]}) for each in details]  # "body" or "query" comes first
+        details = error.errors()
+        parts = [
+            part_of({**rejected, "loc": rejected["loc"][1:]}) for rejected in details
+        ]  # "body" or "query" comes first
         if details[0]["type"] == "json_invalid":
             metrics.errors.labels("malformed_json").inc()
             return problem(400, "malformed_json", f"the body is not valid JSON from character {details[0]['loc'][-1]}")
         code = _common_code(parts) or "invalid_request"
         metrics.errors.labels(code).inc()
-        return problem(422, code, f"{parts[0].pointer}: {parts[0].detail}".removeprefix(": "), parts)
+        return problem(422, code, errors.messages_of(parts)[0], parts)
 
     async def framework(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
@@ -225,14 +226,14 @@ def install(app: FastAPI, metrics: Metrics, routes: Sequence[BaseRoute]) -> None
         code = FRAMEWORK_CODES.get(error.status_code, "http_error")
         metrics.errors.labels(code).inc()
         allowed = ", ".join(_methods(routes, request.scope))
-        messages = {404: _unknown(request.url.path), 405: f"this path allows {allowed}"}
-        answer = problem(error.status_code, code, messages.get(error.status_code, str(error.detail)))
+        answer = problem(error.status_code, code, _detail(error, request.scope["path"], paths, allowed))
         answer.headers.update(error.headers or {})
         if error.status_code == 405:
             answer.headers["allow"] = allowed
         return answer
 
-    served = [(route.path, method) for route in routes if isinstance(route, Route) for method in route.methods or ()]
+    paths = [route for route in routes if isinstance(route, Route)]
+    served = [(route.path, method) for route in paths for method in route.methods or ()]
     metrics.initialize(served, [*(leaf.code for leaf in STATUS), *OTHER_CODES])
     for leaf in STATUS:
         app.add_exception_handler(leaf, refused)
@@ -240,16 +241,21 @@ def install(app: FastAPI, metrics: Metrics, routes: Sequence[BaseRoute]) -> None
     app.add_exception_handler(HTTPException, framework)
 
 
-def _unknown(path: str) -> str:
-    if _TWICE.match(path):
-        return "unknown path; this client adds /v1 or /v2 itself: give it the address of the service without it"
-    return "unknown path; see /docs"
+def _detail(error: HTTPException, path: str, routes: Collection[Route], allowed: str) -> str:
+    match error.status_code:
+        case 404:
+            return unknown_path(path, routes)
+        case 405:
+            return f"this path allows {allowed}"
+        case _:
+            return str(error.detail)
 
 
 def _methods(routes: Sequence[BaseRoute], scope: Scope) -> list[str]:
     """All methods of a path, over all its routes."""
     matching = [route for route in routes if route.matches(scope)[0] is not Match.NONE]
-    return sorted({method for route in matching for method in getattr(route, "methods", None) or ()})
+    methods = {method for route in matching for method in getattr(route, "methods", None) or ()}
+    return sorted(methods | {"HEAD"} if "GET" in methods else methods)
 
 
 def _status(error: SemblanceError) -> int:

@@ -9,15 +9,18 @@ from typing import Any, cast
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
+from semblance_client.vocabulary.fields import FILTER_SCHEMAS
 
 from semblance.models import catalogue
 from semblance.service.api.edge.keys import Guard, scope_of
 from semblance.service.api.edge.origins import READING
-from semblance.service.api.error_shapes import ErrorAnswer, TeiErrorAnswer
+from semblance.service.api.error_shapes import ErrorAnswer, OllamaErrorAnswer, TeiErrorAnswer
 from semblance.service.api.errors import ProblemDetails
 from semblance.service.api.refusals import ANY_BODY, EDGE, KEY, READ_BODY, documented
 from semblance.service.ports.indexes import AUTO, ENGINES
 from semblance.service.settings import Settings
+
+_HERE = {"url": "."}  # relative to the document, so that a path prefix before the service stays
 
 
 def install(app: FastAPI, settings: Settings, models: Sequence[str], guard: Guard) -> None:
@@ -32,7 +35,9 @@ def install(app: FastAPI, settings: Settings, models: Sequence[str], guard: Guar
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
-            described = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+            described = get_openapi(
+                title=app.title, version=app.version, summary=app.summary, routes=app.routes, servers=[_HERE]
+            )
             completed = _completed(described)
             _describe_refusals(completed, guard)
             app.openapi_schema = _filled(completed, known)
@@ -42,9 +47,18 @@ def install(app: FastAPI, settings: Settings, models: Sequence[str], guard: Guar
 
 
 def _pattern_of_choices(models: Sequence[str]) -> str:
-    """Pattern of `model` and `model@measure`."""
-    names, measures = ("|".join(map(re.escape, each)) for each in (models, catalogue.measures()))
+    """Pattern of `model` and `model@measure`, in the regular expressions of ECMA-262."""
+    names, measures = ("|".join(map(_literal, names)) for names in (models, catalogue.measures()))
     return f"^({names})(@({measures}))?$"
+
+
+def _literal(text: str) -> str:
+    r"""A text as a pattern of ECMA-262, where `re.escape` would escape more than is allowed.
+
+    >>> _literal("rerank-v3.5")
+    'rerank-v3\\.5'
+    """
+    return re.sub(r"[\\^$.*+?()\[\]{}|/]", r"\\\g<0>", text)
 
 
 def operation_id(route: APIRoute) -> str:
@@ -62,10 +76,11 @@ def _completed(described: dict[str, Any]) -> dict[str, Any]:
             del operation["responses"]["422"]  # added by FastAPI for parameters that accept any string
         for parameter in operation.get("parameters", ()):
             parameter["schema"] = _without_null(parameter["schema"])
-    for shape in (ProblemDetails, ErrorAnswer, TeiErrorAnswer):
+    for shape in (ProblemDetails, ErrorAnswer, TeiErrorAnswer, OllamaErrorAnswer):
         schema = shape.model_json_schema(ref_template="#/components/schemas/{model}", mode="serialization")
         schemas.update(schema.pop("$defs", {}))
         schemas[shape.__name__] = schema
+    schemas.update(FILTER_SCHEMAS)
     return described
 
 

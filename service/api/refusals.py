@@ -87,7 +87,12 @@ OPERATIONS: Mapping[str, tuple[str, ...]] = {
     "embed_tokens": (*_COMPARED, _TOKENS),
     "tokenize_texts": (*_FIELDS, *_TEXTS, *_MODEL, _TOKENS),
     "decode_tokens": (*_FIELDS, *_MODEL),
+    "embed_as_azure": (*_COMPARED, _TOKENS),
     "embed_as_ollama": (*_COMPARED, _TOKENS),
+    "embed_prompt": _COMPARED,
+    "show_as_ollama": (*_FIELDS, *_MODEL, "ill_formed_text"),
+    "list_tags": (*_QUERY, "overloaded"),
+    "get_version": _QUERY,
     "get_info": _QUERY,
     "get_health": _QUERY,
 }  # fmt: skip

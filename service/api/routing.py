@@ -27,6 +27,8 @@ from semblance.service.turns import Offload
 
 _MISSING = {"type": "missing", "loc": ("body",), "msg": "Field required", "input": None}
 
+_IGNORED = "api-version"  # a query parameter
+
 _offload = Offload()
 
 Service = TypeVar("Service")
@@ -50,7 +52,10 @@ else:
 
 
 class StrictRoute(APIRoute):
-    """Route that rejects unknown query parameters, as bodies reject unknown fields."""
+    """Route that rejects unknown query parameters, as bodies reject unknown fields.
+
+    `api-version`, which clients of Azure add to every address, is ignored.
+    """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -72,15 +77,15 @@ class StrictRoute(APIRoute):
         await super().handle(scope, receive, send)
 
     def _check(self, query: QueryParams) -> None:
-        if unknown := [name for name in query if name not in self._parameters]:
+        if unknown := [name for name in query if name not in (*self._parameters, _IGNORED)]:
             raise InvalidRequest([Problem(pointer_to(name), "unknown_field", self._takes) for name in unknown])
 
 
 class JsonRoute(StrictRoute):
-    """Route whose handler takes `body` and services (`Use[...]`), and returns a Response.
+    """Route whose handler takes `body`, parts of the path and services (`Use[...]`).
 
-    It documents, accepts and rejects the same as FastAPI's own route (tests/service/api/test_routing.py), except for
-    query parameters, of which it has none.
+    The handler returns a Response. The route documents, accepts and rejects the same as FastAPI's own route
+    (tests/service/api/test_routing.py), except for query parameters, of which it has none.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -102,7 +107,8 @@ class JsonRoute(StrictRoute):
             self._check(QueryParams(scope["query_string"]))
         body = self._validate(await _read(receive), scope)
         services: Services = scope["app"].state.services
-        answer = await self.endpoint(body=body, **{name: services[kind] for name, kind in self._kinds.items()})
+        used = {name: services[kind] for name, kind in self._kinds.items()}
+        answer = await self.endpoint(body=body, **scope["path_params"], **used)
         await answer(scope, receive, send)
 
     def _validate(self, content: bytes, scope: Scope) -> Any:

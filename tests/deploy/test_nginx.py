@@ -16,7 +16,7 @@ import httpx2
 import pytest
 
 from semblance.service.api.edge.request_log import SECURITY_HEADERS
-from semblance.service.api.error_shapes import ErrorAnswer, TeiErrorAnswer
+from semblance.service.api.error_shapes import ErrorAnswer, OllamaErrorAnswer, TeiErrorAnswer
 from semblance.service.api.errors import ProblemDetails
 from tests.conftest import missing
 from tests.deploy.replicas import Replica
@@ -30,7 +30,8 @@ READS = [
     *(("POST", path) for path in ("/similarity", "/search", "/search?pretty=1", "/explain", "/explain/difference")),
     *(("POST", f"/collections/a/{path}") for path in ("count", "list", "map")),
     *(("POST", path) for path in ("/v1/embeddings", "/rerank", "/v2/rerank", "/score", "/pooling", "/", "/embed_all")),
-    ("POST", "/api/embed"),
+    *(("POST", f"/api/{path}") for path in ("embed", "embeddings", "show")),
+    *(("POST", path) for path in ("/embeddings", "/search/", "/openai/deployments/a/embeddings?api-version=1")),
     LONG_READ,
 ]
 CHANGE, WRITE = ("PUT", "/collections/a", "application/json"), ("POST", "/collections/a/documents", "application/json")
@@ -256,6 +257,12 @@ OWN_ANSWERS = {
     "a large body under /v1/": (head("POST", "/v1/embeddings", length=9_000_000), 413, "body_too_large"),
     "a large body of documents": (head("POST", "/rerank", length=9_000_000), 413, "body_too_large"),
     "a large body of documents under /v2/": (head("POST", "/v2/rerank", length=9_000_000), 413, "body_too_large"),
+    "a large body for Azure's path": (
+        head("POST", "/openai/deployments/a/embeddings", length=9_000_000),
+        413,
+        "body_too_large",
+    ),
+    "a large body for Ollama": (head("POST", "/api/embeddings", length=9_000_000), 413, "body_too_large"),
     "a large body for TEI": (head("POST", "/embed_all", length=9_000_000), 413, "body_too_large"),
     "a long header under /v1/": (head("GET", "/v1/x", "x: " + 33_000 * "y"), 431, "headers_too_large"),
 }
@@ -272,7 +279,10 @@ def test_own_answers_of_nginx_resemble_those_of_the_service(
     if b"/embed_all" in request_:
         assert answer.headers["content-type"] == "application/json"
         assert TeiErrorAnswer.model_validate_json(answer.body, strict=True).code == code
-    elif re.search(rb" /(v[12]/|rerank)", request_):
+    elif b" /api/" in request_:
+        assert answer.headers["content-type"] == "application/json"
+        assert OllamaErrorAnswer.model_validate_json(answer.body, strict=True).code == code
+    elif re.search(rb" /(v[12]/|rerank|openai/)", request_):
         assert answer.headers["content-type"] == "application/json"
         refusal = ErrorAnswer.model_validate_json(answer.body, strict=True)
         assert (refusal.error.code, refusal.error.type) == (code, "invalid_request_error")

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from urllib.parse import urlencode
 
 import numpy as np
 import pytest
 from PIL import Image
+from starlette.responses import PlainTextResponse
+from starlette.types import Receive, Scope, Send
 
+from semblance.service.app import create_app
+from semblance.service.settings import Settings
 from tests.end_to_end.conftest import Browse
+from tests.integration.edge.conftest import serving
+from tests.support.small_model import write_glove
+
+PREFIX = "/semblance"
 
 EVIL = "</p></text><script>document.title='hacked'</script><img src=x onerror=\"document.title='hacked'\"> cat"
 PAIRS = {
@@ -69,3 +78,22 @@ def test_docs_shows_all_routes_without_another_host(browse: Browse, url: str) ->
     document = browse(f"{url}/docs")
     for path in ("/similarity", "/search", "/explain", "/collections/{name}", "/ready", "/metrics"):
         assert f'data-path="{path}"' in document
+
+
+def test_docs_work_behind_a_prefix(browse: Browse, tmp_path: Path) -> None:
+    """As behind a proxy that cuts the prefix off, and tells nothing of it."""
+    settings = Settings(home=tmp_path, models=f"words={write_glove(tmp_path / 'glove.txt', ['a', 'cat'])}")
+    service = create_app(settings)
+
+    async def behind_prefix(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            if not scope["path"].startswith(f"{PREFIX}/"):
+                await PlainTextResponse("not of this service", 404)(scope, receive, send)
+                return
+            scope["path"] = scope["path"].removeprefix(PREFIX)
+        await service(scope, receive, send)
+
+    with serving(behind_prefix, settings) as url:
+        document = browse(f"{url}{PREFIX}/docs")
+    assert 'data-path="/similarity"' in document
+    assert re.search(r'<option value="\.">', document), "requests go to the folder of the document"

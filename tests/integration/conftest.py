@@ -45,7 +45,7 @@ class DocumentedRefusals:
     def check(self, answer: httpx2.Response) -> None:
         """Fail the test that sent the request, if its refusal is not documented."""
         assert answer.status_code != 500, (answer.request.method, answer.request.url.path)
-        if not answer.is_error or "json" not in answer.headers["content-type"]:
+        if not answer.is_error or answer.request.method == "HEAD" or "json" not in answer.headers["content-type"]:
             return
         answer.read()
         content, path = answer.json(), answer.request.url.path
@@ -58,7 +58,7 @@ class DocumentedRefusals:
 
 
 def _pattern(path: str) -> str:
-    return path.replace("{name}", "[^/]+").replace("{doc_id}", ".+")
+    return re.sub(r"\{(name|deployment)\}", "[^/]+", path).replace("{doc_id}", ".+")
 
 
 @pytest.fixture(scope="session")

@@ -116,6 +116,15 @@ def call_as_others(client: GeneratedClient) -> None:
     assert client.call("decode_tokens", body=client.TeiDecodeRequest(ids=[each.id for each in tokens]))[0]
     model = client.OllamaEmbedRequestModel.MINILM
     assert len(client.call("embed_as_ollama", body=client.OllamaEmbedRequest(input_=TEXT, model=model)).embeddings) == 1
+    prompt = client.OllamaEmbeddingsRequest(prompt=TEXT, model=client.OllamaEmbeddingsRequestModel.MINILM)
+    assert len(client.call("embed_prompt", body=prompt).embedding) == 384
+    shown = client.call("show_as_ollama", body=client.OllamaShowRequest(name=client.OllamaShowRequestNameType0.MINILM))
+    assert shown.model_info["semblance.embedding_length"] == 384
+    assert "minilm:latest" in [model.name for model in client.call("list_tags").models]
+    assert client.call("get_version").version
+    deployment = client.EmbedAsAzureDeployment.MINILM
+    named = client.call("embed_as_azure", deployment, body=client.DeploymentEmbeddingsRequest(input_=TEXT))
+    assert (named.model, len(named.data)) == ("minilm", 1)
     empty = client.EmbeddingsRequest(input_="", model=client.EmbeddingsRequestModel.MINILM)
     status, refusal = client.answer("embed_texts", body=empty)
     assert (status, refusal.error.code) == (400, "empty_text")
@@ -157,7 +166,7 @@ def use_a_collection(client: GeneratedClient) -> None:
 
 def search_and_explain(client: GeneratedClient) -> None:
     for where, warned in (({"colour": {"in": ["red"]}}, ["/filter/colour"]), ({"words": {"gte": 4}}, [])):
-        where_ = client.SearchRequestFilterType0.from_dict({"kind": "complaint", **where})
+        where_ = client.Filter.from_dict({"kind": "complaint", **where})
         body = client.SearchRequest(queries=[TEXT], collection="typed", filter_=where_, explain=True)
         found = client.call("search", body=body)
         assert [each.pointer for each in found.warnings] == warned

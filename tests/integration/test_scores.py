@@ -1,4 +1,4 @@
-"""POST /score, /pooling and /api/embed, as vLLM and Ollama have them."""
+"""POST /score and /pooling, as vLLM has them."""
 
 from __future__ import annotations
 
@@ -58,13 +58,3 @@ def test_token_vectors_come_as_numbers_or_base64(api: Api) -> None:
         assert np.array_equal(np.array(one["data"], np.float32), decoded)
         assert other["shape"] == one["shape"] == list(decoded.shape)
     assert as_numbers["usage"]["prompt_tokens"] == sum(each["shape"][0] for each in as_numbers["data"])
-
-
-def test_ollama_gets_the_vectors_of_embeddings(api: Api) -> None:
-    body = {"model": "minilm", "input": [CAT, RAIN]}
-    expected = [each["embedding"] for each in api.ok("/v1/embeddings", body)["data"]]
-    answer = api.ok("/api/embed", {**body, "keep_alive": "5m"})
-    assert np.abs(np.array(answer["embeddings"]) - np.array(expected)).max() < 1e-6
-    assert answer["total_duration"] > 0
-    assert answer["prompt_eval_count"] == 11
-    assert len(api.ok("/api/embed", {"model": "minilm", "input": CAT, "dimensions": 9})["embeddings"][0]) == 9

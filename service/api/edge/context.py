@@ -14,17 +14,19 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 from semblance.service.api.errors import problem
+from semblance.service.api.paths import DOCUMENTS, canonical_path
 from semblance.service.observability.metrics import Metrics
 from semblance.service.observability.stages import StageTimes, start_stages
 
 RawHeader: TypeAlias = tuple[bytes, bytes]
 
-DOCUMENTS = "/collections/{name}/documents"
+IDENTITY, GZIP = "identity", "gzip"
 
 _KEY = "semblance"  # in the scope of a request
 _REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _DOCUMENTS = re.compile(DOCUMENTS.replace("{name}", "[^/]+"))
-_NDJSON = re.compile(r"application/(x-)?ndjson\s*(;.*)?", re.IGNORECASE)
+_NDJSON = re.compile(r"application/(x-)?(ndjson|jsonl|jsonlines|json-lines)\s*(;.*)?", re.IGNORECASE)
+_ANY_TYPE = re.compile(r"/api/\w+")  # Ollama's server looks at no content type, and curl alone declares a form
 
 
 @dataclass(slots=True)
@@ -58,11 +60,18 @@ class RequestContext:
     def enter(cls, scope: Scope, tracer: Tracer) -> RequestContext:
         """The context of a request that has arrived, which its scope then holds.
 
-        A body without a content type is JSON, as scripts send it, unless a browser does.
+        A body without a content type is JSON, as scripts send it, and on Ollama's routes one of any type, unless a
+        browser sends it. A page of any site may send a form, or text, to this machine without a permission (the
+        preflight that `application/json` requires), and a form of the type `text/plain` can hold JSON. But the browser
+        then adds `Origin`, and no page can prevent that: with it, only JSON that is declared as such is read. Should a
+        browser that adds nothing be there after all, then Ollama's routes change nothing, and hide their response
+        from the page.
         """
+        scope["path"] = canonical_path(scope["path"])
         headers = _by_name(scope["headers"])
-        if has_body(headers) and "content-type" not in headers and not _is_from_browser(headers):
-            scope["headers"] = [*scope["headers"], (b"content-type", b"application/json")]
+        if _is_undeclared_json(scope["path"], headers):
+            others = [header for header in scope["headers"] if header[0] != b"content-type"]
+            scope["headers"] = [*others, (b"content-type", b"application/json")]
             headers = _by_name(scope["headers"])
         proposed = headers.get("x-request-id", "")
         context = cls(
@@ -80,6 +89,12 @@ class RequestContext:
     def has_body(self) -> bool:
         """Whether its headers announce a body."""
         return has_body(self.headers)
+
+    @property
+    def encoding(self) -> str:
+        """The encoding of its body: `identity`, `gzip`, or another one, which is not supported."""
+        named = self.headers.get("content-encoding", "").strip().lower() or IDENTITY
+        return GZIP if named == "x-gzip" else named
 
 
 def context_of(scope: Mapping[str, Any]) -> RequestContext:
@@ -109,6 +124,12 @@ def is_documents(path: str) -> bool:
 
 def _by_name(headers: Sequence[RawHeader]) -> Mapping[str, str]:
     return {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(headers)}
+
+
+def _is_undeclared_json(path: str, headers: Mapping[str, str]) -> bool:
+    """Whether a body is taken for JSON, whatever its content type."""
+    free = "content-type" not in headers or _ANY_TYPE.fullmatch(path) is not None
+    return free and has_body(headers) and not _is_from_browser(headers)
 
 
 def _is_from_browser(headers: Mapping[str, str]) -> bool:

@@ -6,7 +6,7 @@ import asyncio
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from semblance.service.api.edge.context import context_of
+from semblance.service.api.edge.context import GZIP, context_of
 from semblance.service.api.edge.request_body import BodyLimits, RequestBody
 
 WATCH_AFTER_S = 0.005  # many requests are answered sooner, and need no task that watches for a disconnect
@@ -29,7 +29,13 @@ class Disconnect:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request. Raises ClientLeft: the client disconnected."""
         context = context_of(scope)
-        body = RequestBody(receive, self._limits, streamed=context.streamed, announced=context.has_body)
+        body = RequestBody(
+            receive,
+            self._limits,
+            streamed=context.streamed,
+            announced=context.has_body,
+            zipped=context.encoding == GZIP,
+        )
         watch = _DisconnectWatch(body)
         try:
             await self._app(scope, body.receive, send)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hmac
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from semblance.service.api.edge.context import context_of, is_documents, rejection
+from semblance.service.api.edge.context import RawHeader, context_of, is_documents, rejection
 from semblance.service.api.edge.key_entries import Key, KeyRing, KeyScope, digest_of
 from semblance.service.api.errors import STATUS
 from semblance.service.callers import UNLIMITED, set_caller
@@ -23,7 +23,8 @@ _DELETE = re.compile(r"/collections/[^/]+/delete")
 _OPEN = re.compile(r"/|/playground/.*|/live|/ready|/health|/docs|/docs/assets/.*|/openapi\.json")
 _READ_BY_POST = re.compile(  # queries too long for a URL
     r"/|/similarity|/search|/explain(/difference)?|/rerank|/score|/pooling|/embed|/embed_all|/tokenize|/decode"
-    r"|/api/embed|/v1/(embeddings|rerank|score)|/v2/rerank|/collections/[^/]+/(count|list|duplicates|map)"
+    r"|/api/(embed|embeddings|show)|/v1/(embeddings|rerank|score)|/v2/rerank|/openai/deployments/[^/]+/embeddings"
+    r"|/collections/[^/]+/(count|list|duplicates|map)"
 )
 
 
@@ -125,8 +126,13 @@ class KeyCheck:
         """The key of a request; None without one. Raises Unauthorized, Forbidden."""
         if not self._guard.ring.keys:  # anyone may call
             return None
-        authorization = [value.decode("latin-1") for name, value in scope["headers"] if name == b"authorization"]
-        return self._guard.admit(scope["method"], scope["path"], authorization)
+        return self._guard.admit(scope["method"], scope["path"], authorization_of(scope["headers"]))
+
+
+def authorization_of(headers: Iterable[RawHeader]) -> list[str]:
+    """The values of Authorization headers; without one, those of `api-key`, as Azure has it."""
+    sent = [value.decode("latin-1") for name, value in headers if name == b"authorization"]
+    return sent or [f"Bearer {value.decode('latin-1')}" for name, value in headers if name == b"api-key"]
 
 
 def _address(scope: Scope) -> str:

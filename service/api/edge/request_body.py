@@ -5,18 +5,22 @@ from __future__ import annotations
 import asyncio
 import re
 import time
+import zlib
 from dataclasses import dataclass
 
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from semblance.service.api.edge.context import RequestContext, context_of, rejection
+from semblance.service.api.edge.context import GZIP, IDENTITY, RequestContext, context_of, is_documents, rejection
 from semblance.service.observability.metrics import Metrics
 
 MAX_VALUES = 100_000
+ENCODINGS = f"{GZIP}, {IDENTITY}"  # of bodies that are read
+INFLATED = 65_536  # bytes that are decompressed at once
 
-_IDENTITY = "identity"
+_GZIP_FORMAT = 16 + zlib.MAX_WBITS  # as zlib numbers it
+_NOT_GZIP = "the body is not valid gzip, which its content-encoding says"
 _JSON = re.compile(r"application/([\w.-]+\+)?json\s*(;.*)?", re.IGNORECASE)
 
 
@@ -76,6 +80,41 @@ class JsonValues:
         return self.count > MAX_VALUES
 
 
+class Gunzip:
+    """Decompress a gzip body, in pieces cut anywhere, into parts of at most `INFLATED` bytes.
+
+    A piece may inflate to a thousand times its size. So the limits see each of its parts before the next one exists.
+    """
+
+    def __init__(self) -> None:
+        self._member = zlib.decompressobj(_GZIP_FORMAT)
+        self._data = b""
+        self._more = False
+
+    @property
+    def more(self) -> bool:
+        """Whether there may be another part before the next piece."""
+        return self._more
+
+    def add(self, piece: bytes) -> None:
+        """Add the next piece, once there are no more parts of the others."""
+        self._data, self._more = piece, True
+
+    def part(self) -> bytes:
+        """The next part, possibly empty. Raises zlib.error: the body is not gzip."""
+        if self._member.eof and self._data:  # several files in one, as of parallel compressors
+            self._member = zlib.decompressobj(_GZIP_FORMAT)
+        part = self._member.decompress(self._data, INFLATED)
+        self._data = self._member.unused_data if self._member.eof else self._member.unconsumed_tail
+        self._more = bool(self._data) or len(part) == INFLATED
+        return part
+
+    @property
+    def complete(self) -> bool:
+        """Whether the body may end here."""
+        return self._member.eof
+
+
 def too_many_values(text: bytes) -> bool:
     """Whether a complete text should not be parsed."""
     if len(text) <= MAX_VALUES:
@@ -88,16 +127,27 @@ def too_many_values(text: bytes) -> bool:
 class RequestBody:
     """Messages of one body, limited as they come: its declared length may be wrong or missing.
 
-    A streamed body is read line by line, so only its pauses are limited. A body that no header announces is
+    A streamed body is read line by line, so only its pauses are limited. What a compressed body inflates to is limited
+    in the same way. A body that no header announces is
     complete from the start: many routes never read it, but a disconnect must be noticed all the same.
     """
 
-    def __init__(self, receive: Receive, limits: BodyLimits, *, streamed: bool, announced: bool = True) -> None:
+    def __init__(
+        self,
+        receive: Receive,
+        limits: BodyLimits,
+        *,
+        streamed: bool,
+        announced: bool = True,
+        zipped: bool = False,
+    ) -> None:
         self._receive = receive
         self._limits = limits
         self._streamed = streamed
         self._bytes = 0
         self._values = JsonValues()
+        self._gunzip = Gunzip() if zipped else None
+        self._received = False  # the last piece, of which there may be more parts
         self._deadline: float | None = None  # set at the first read: a route may do other work first
         self._complete = asyncio.Event()
         self._report_empty = not announced  # `disconnected` may have taken the server's own message for it
@@ -111,7 +161,7 @@ class RequestBody:
             self._report_empty = False
             return {"type": "http.request", "body": b"", "more_body": False}
         over = self._complete.is_set() or self.aborted
-        message = await (self._receive() if over else self._in_time())
+        message = await (self._receive() if over else self._next())
         if not self._streamed:
             self._check(message.get("body", b""))
         if message["type"] == "http.disconnect":
@@ -133,6 +183,27 @@ class RequestBody:
         await self._complete.wait()
         while (await self._receive())["type"] != "http.disconnect":
             pass
+
+    async def _next(self) -> Message:
+        """The next message of the body, decompressed."""
+        if self._gunzip is None:
+            return await self._in_time()
+        if self._gunzip.more:
+            await asyncio.sleep(0)  # other requests are served between the parts of a piece
+        else:
+            message = await self._in_time()
+            if message["type"] == "http.disconnect":
+                return message
+            self._gunzip.add(message.get("body", b""))
+            self._received = not message.get("more_body")
+        try:
+            part = self._gunzip.part()
+        except zlib.error:
+            raise HTTPException(400, _NOT_GZIP) from None
+        more = self._gunzip.more or not self._received
+        if not more and not self._gunzip.complete:
+            raise HTTPException(400, f"{_NOT_GZIP}: its end is missing")
+        return {"type": "http.request", "body": part, "more_body": more}
 
     async def _in_time(self) -> Message:
         try:
@@ -168,10 +239,10 @@ class BodyCheck:
         headers = context.headers
         if context.method not in ("POST", "PUT", "PATCH") or not context.has_body:  # no other route reads a body
             return None
-        if (headers.get("content-encoding", "") or _IDENTITY).lower() != _IDENTITY:
-            detail = "send the body uncompressed, without content-encoding"
+        if context.encoding not in (GZIP, IDENTITY):
+            detail = "send the body compressed by gzip, or uncompressed without content-encoding"
             response = rejection(self._metrics, 415, "unsupported_content_encoding", detail)
-            response.headers["accept-encoding"] = _IDENTITY
+            response.headers["accept-encoding"] = ENCODINGS
             return response
         if context.streamed:
             return None
@@ -179,6 +250,7 @@ class BodyCheck:
         if length.isdigit() and int(length) > self._limits.max_bytes:
             return rejection(self._metrics, 413, "body_too_large", self._limits.too_large())
         if not _JSON.fullmatch(headers.get("content-type", "")):
-            detail = "send the body as content-type: application/json"
+            lines = ", or documents as application/x-ndjson" if is_documents(context.path) else ""
+            detail = f"send the body as content-type: application/json{lines}"
             return rejection(self._metrics, 415, "unsupported_media_type", detail)
         return None

@@ -10,6 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from semblance.service.api.edge.disconnect import Disconnect
 from semblance.service.api.edge.drain import Drain
+from semblance.service.api.edge.head import HeadAsGet
 from semblance.service.api.edge.keys import Guard, KeyCheck
 from semblance.service.api.edge.origins import AllowedHosts, AllowedOrigins, OriginCheck
 from semblance.service.api.edge.request_body import BodyCheck, BodyLimits
@@ -52,7 +53,7 @@ class Edge:
         tracers: TracerProvider = NOT_TRACED,
     ) -> None:
         policy = policy or EdgePolicy()
-        checked: ASGIApp = BodyCheck(app, metrics, limits)
+        checked: ASGIApp = BodyCheck(HeadAsGet(app), metrics, limits)
         checked = KeyCheck(checked, metrics, policy.guard)
         checked = Drain(checked, metrics, policy.draining, policy.readiness)
         checked = OriginCheck(checked, metrics, policy.hosts, policy.origins)

@@ -1,19 +1,55 @@
-"""POST /api/embed: texts as vectors, as Ollama has it."""
+"""Routes of Ollama: vectors of texts, and the served models.
+
+Names of models may end in `:latest`, which Ollama adds to names without a tag. Fields such as `options` and
+`keep_alive` are ignored. The content type of a body matters only if a browser sent it (`api.edge.context`).
+"""
 
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Literal
 
+import numpy as np
 from fastapi import APIRouter, Response
-from pydantic import BaseModel, ConfigDict, Field
-from semblance_client.vocabulary.fields import ModelName
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from semblance_client.vocabulary.fields import Bounded, String, documented, keywords, require_one_of
 
-from semblance.service.api.other_apis.texts import Input, LenientBody, input_texts
-from semblance.service.api.routing import JsonRoute, Use, json_answer, with_truncated
+from semblance.models.text import text_problem
+from semblance.service.api.other_apis.texts import STRING, LenientBody, input_texts, strings
+from semblance.service.api.routing import JsonRoute, StrictRoute, Use, json_answer, with_truncated
+from semblance.service.model_loading.registry import LazyModels
 from semblance.service.settings import Settings
-from semblance.service.usecases.embed import Embed, Truncation
+from semblance.service.turns import in_thread
+from semblance.service.usecases.embed import AT_END, Embed, InputText, Truncation
 
-router = APIRouter(tags=["compare"], route_class=JsonRoute)
+router = APIRouter(prefix="/api", tags=["ollama"], route_class=JsonRoute)
+pages = APIRouter(prefix="/api", tags=["ollama"], route_class=StrictRoute)
+
+ARCHITECTURE = "semblance"
+_LATEST = ":latest"
+_NAMED = 'name a model, such as {"model": "minilm"}'
+
+TaggedName = Annotated[
+    String,
+    Field(description="A name that GET /api/tags lists, with or without `:latest`."),
+    documented(known_enum="models"),
+]
+
+
+def _present(value: object) -> object:
+    """No texts for a missing or empty text, by which clients of Ollama load a model."""
+    return [] if value is None or value == "" else strings(value)
+
+
+Texts = Annotated[
+    list[String],
+    Bounded,
+    BeforeValidator(_present),
+    WithJsonSchema({"anyOf": [STRING, keywords(type="array", items=STRING, known_maxItems="max_texts")]}),
+]
 
 
 class OllamaEmbedRequest(LenientBody):
@@ -21,8 +57,9 @@ class OllamaEmbedRequest(LenientBody):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"model": "minilm", "input": ["A cat.", "A dog."]}]})
 
-    model: ModelName
-    input: Input
+    model: TaggedName
+    input: Texts = Field(default_factory=list)
+    """A blank text gets the zero vector."""
     truncate: bool | None = None
     """False rejects longer texts; by default they are truncated."""
     dimensions: int | None = Field(None, ge=1)
@@ -39,24 +76,188 @@ class OllamaEmbedResponse(BaseModel):
     prompt_eval_count: int
 
 
-@router.post("/api/embed", summary="Embed texts, as Ollama does", response_model=OllamaEmbedResponse)
-async def embed_as_ollama(body: OllamaEmbedRequest, embed: Use[Embed], settings: Use[Settings]) -> Response:
-    """The vector of each text, at unit length."""
+class OllamaEmbeddingsRequest(LenientBody):
+    """A text to embed, as earlier clients send it. Fields that are not listed are ignored."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"model": "minilm", "prompt": "A cat."}]})
+
+    model: TaggedName
+    prompt: Annotated[String | None, documented(known_maxLength="max_text_chars")] = ""
+
+
+class OllamaEmbeddingsResponse(BaseModel):
+    """The vector of the text; empty for an empty text."""
+
+    embedding: list[float]
+
+
+class OllamaShowRequest(LenientBody):
+    """The name of a model. Fields that are not listed are ignored."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"model": "minilm-words"}]})
+
+    model: TaggedName | None = None
+    name: TaggedName | None = None
+    """`model`, as earlier clients name it."""
+
+    _named = require_one_of("model", "name", otherwise=_NAMED)
+
+
+class OllamaDetails(BaseModel):
+    """Details of the files of a model; most of them are Ollama's alone."""
+
+    parent_model: str = ""
+    format: str = ""
+    family: str = ARCHITECTURE
+    families: list[str] = [ARCHITECTURE]
+    parameter_size: str = ""
+    quantization_level: str = Field("", description="Number type of the network, once it is loaded.")
+
+
+class OllamaModel(BaseModel):
+    """A served model, or an alias of one."""
+
+    name: str
+    model: str
+    modified_at: datetime = Field(description="From when it is served.")
+    size: int = Field(description="Bytes of its files.")
+    digest: str = Field(description="Of everything that decides what a vector means.")
+    details: OllamaDetails
+    capabilities: list[Literal["embedding"]] = ["embedding"]
+
+
+class OllamaTags(BaseModel):
+    """The served models."""
+
+    models: list[OllamaModel]
+
+
+class OllamaModelInfo(BaseModel):
+    """A served model; `model_info` has the lengths of its vectors and, in tokens, of its texts."""
+
+    license: str = ""
+    modelfile: str = ""
+    parameters: str = ""
+    template: str = ""
+    details: OllamaDetails
+    model_info: dict[str, str | int]
+    capabilities: list[Literal["embedding"]] = ["embedding"]
+    modified_at: datetime
+
+
+class OllamaVersion(BaseModel):
+    """The version of Semblance."""
+
+    version: str
+
+
+@router.post("/embed", summary="Embed texts, as Ollama does", response_model=OllamaEmbedResponse)
+async def embed_as_ollama(
+    body: OllamaEmbedRequest, embed: Use[Embed], models: Use[LazyModels], settings: Use[Settings]
+) -> Response:
+    """The vector of each text, at unit length; without a text, the model is loaded."""
     began = time.perf_counter_ns()
-    result = await embed.vectors(
-        input_texts("input", body.input, settings.max_texts),
-        model=body.model,
-        dimensions=body.dimensions,
-        truncation=Truncation("NONE" if body.truncate is False else "END"),
-    )
+    texts = input_texts("input", body.input, settings.max_texts)
+    name = served_name(body.model, models)
+    encoder = await models.get(name)
+    dimensions = body.dimensions or encoder.dim
+    written = [i for i, text in enumerate(texts) if not _is_blank(text.text)]
+    vectors = np.zeros((len(texts), dimensions), np.float32)
+    tokens = truncated = 0
+    if written:
+        result = await embed.vectors(
+            [texts[i] for i in written],
+            model=name,
+            dimensions=dimensions,
+            truncation=Truncation("NONE" if body.truncate is False else "END"),
+        )
+        vectors[written] = result.vectors
+        tokens, truncated = result.tokens, sum(result.truncated)
 
     def write() -> str:
         return OllamaEmbedResponse(
-            model=result.encoder.name,
-            embeddings=result.vectors.tolist(),
+            model=body.model,
+            embeddings=vectors.tolist(),
             total_duration=time.perf_counter_ns() - began,
             load_duration=0,
-            prompt_eval_count=result.tokens,
+            prompt_eval_count=tokens,
         ).model_dump_json()
 
-    return with_truncated(await json_answer("float", result.vectors.size, write), sum(result.truncated))
+    return with_truncated(await json_answer("float", vectors.size, write), truncated)
+
+
+@router.post("/embeddings", summary="Embed a text, as Ollama did", response_model=OllamaEmbeddingsResponse)
+async def embed_prompt(body: OllamaEmbeddingsRequest, embed: Use[Embed], models: Use[LazyModels]) -> Response:
+    """The vector of a text, at unit length; without a text, the model is loaded."""
+    name = served_name(body.model, models)
+    encoder = await models.get(name)
+    vector, truncated = [0.0] * encoder.dim if body.prompt else [], 0
+    if not _is_blank(body.prompt or ""):
+        result = await embed.vectors([InputText(body.prompt or "", "/prompt")], model=name, truncation=AT_END)
+        vector, truncated = result.vectors[0].tolist(), sum(result.truncated)
+    answer = OllamaEmbeddingsResponse(embedding=vector).model_dump_json()
+    return with_truncated(Response(answer, media_type="application/json"), truncated)
+
+
+@router.post("/show", summary="Show a model, as Ollama does", response_model=OllamaModelInfo)
+async def show_as_ollama(body: OllamaShowRequest, models: Use[LazyModels]) -> Response:
+    """A model, which is loaded if it is not."""
+    encoder = await models.get(served_name(body.model or body.name or "", models))
+    shown = OllamaModelInfo(
+        details=OllamaDetails(quantization_level=encoder.precision),
+        model_info={
+            "general.architecture": ARCHITECTURE,
+            "general.basename": encoder.name,
+            f"{ARCHITECTURE}.context_length": encoder.max_tokens,
+            f"{ARCHITECTURE}.embedding_length": encoder.dim,
+        },
+        modified_at=_since(models),
+    )
+    return Response(shown.model_dump_json(), media_type="application/json")
+
+
+@pages.get("/tags", summary="List models, as Ollama does")
+async def list_tags(models: Use[LazyModels]) -> OllamaTags:
+    """The served models, and their aliases."""
+    return OllamaTags(models=await in_thread(lambda: [_listed(name, models) for name in models.names]))
+
+
+@pages.get("/version", summary="Show the version, as Ollama does")
+async def get_version() -> OllamaVersion:
+    """The version of Semblance, which is not one of Ollama."""
+    return OllamaVersion(version=version("semblance-server"))
+
+
+def served_name(name: str, models: LazyModels) -> str:
+    """The name of a model without the tag `:latest`, unless an alias has it."""
+    return name if name in models.names else name.removesuffix(_LATEST)
+
+
+def _is_blank(text: str) -> bool:
+    """Whether a text has no visible character."""
+    code, _ = text_problem(text) or ("", "")
+    return code == "empty_text"
+
+
+def _listed(name: str, models: LazyModels) -> OllamaModel:
+    served = models.resolve(name).model or models.default
+    files, encoder = models.files[served], models.loaded().get(served)
+    tagged = name if ":" in name else name + _LATEST
+    return OllamaModel(
+        name=tagged,
+        model=tagged,
+        modified_at=_since(models),
+        size=_bytes_of(files.location),
+        digest=files.space,
+        details=OllamaDetails(quantization_level=encoder.precision if encoder else ""),
+    )
+
+
+def _bytes_of(location: Path) -> int:
+    """The size of a file, or of the files in a folder."""
+    files = location.iterdir() if location.is_dir() else [location]
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
+def _since(models: LazyModels) -> datetime:
+    return datetime.fromtimestamp(models.since, UTC)

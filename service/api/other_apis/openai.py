@@ -1,4 +1,4 @@
-"""POST /v1/embeddings: texts as vectors, for clients of OpenAI's API."""
+"""POST /v1/embeddings, and Azure's path: texts as vectors, for clients of OpenAI's API."""
 
 from __future__ import annotations
 
@@ -23,30 +23,24 @@ from semblance.service.api.other_apis.texts import (
     role_of,
     truncation,
 )
+from semblance.service.api.parameters import DeploymentInPath
 from semblance.service.api.routing import JsonRoute, Use, json_answer, with_truncated
 from semblance.service.settings import Settings
 from semblance.service.usecases.embed import Embed, TextVectors
 
-router = APIRouter(prefix="/v1", tags=["compare"], route_class=JsonRoute)
+router = APIRouter(tags=["compare"], route_class=JsonRoute)
 
 _DOCUMENTS = ", ".join(f"`{name}`" for name in DOCUMENT_TYPES)
 
 
-class EmbeddingsRequest(LenientBody):
+class DeploymentEmbeddingsRequest(LenientBody):
     """A text, or a list of texts. Fields that are not listed here, such as `user`, are ignored."""
 
     model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {"model": "minilm-words", "input": ["A man is playing a guitar.", "Someone plays an instrument."]},
-                {"model": "minilm", "input": "A cat.", "encoding_format": "base64", "dimensions": 64},
-            ]
-        },
+        json_schema_extra={"examples": [{"input": ["A man is playing a guitar.", "Someone plays an instrument."]}]}
     )
 
     input: Input
-    model: ModelName
-    """A served model, by its name in GET /models."""
     encoding_format: EncodingFormat | None = "float"
     """base64 holds little-endian float32; null is float."""
     dimensions: int | None = Field(None, ge=1)
@@ -63,6 +57,22 @@ class EmbeddingsRequest(LenientBody):
     truncate: TruncateField = None
     truncate_prompt_tokens: TruncatePromptTokens = None
     truncation_side: TruncationSide = None
+
+
+class EmbeddingsRequest(DeploymentEmbeddingsRequest):
+    """A text, or a list of texts. Fields that are not listed here, such as `user`, are ignored."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"model": "minilm-words", "input": ["A man is playing a guitar.", "Someone plays an instrument."]},
+                {"model": "minilm", "input": "A cat.", "encoding_format": "base64", "dimensions": 64},
+            ]
+        },
+    )
+
+    model: ModelName
+    """A served model, by its name in GET /models."""
 
 
 class EncodedEmbedding(BaseModel):
@@ -85,12 +95,28 @@ class EmbeddingsResponse(BaseModel):
     warnings: Warnings
 
 
-@router.post("/embeddings", summary="Embed texts, as OpenAI's API does", response_model=EmbeddingsResponse)
+@router.post("/v1/embeddings", summary="Embed texts, as OpenAI's API does", response_model=EmbeddingsResponse)
 async def embed_texts(body: EmbeddingsRequest, embed: Use[Embed], settings: Use[Settings]) -> Response:
     """The vector of each text, at unit length."""
+    return await _vectors(body, body.model, embed, settings)
+
+
+@router.post(
+    "/openai/deployments/{deployment}/embeddings",
+    summary="Embed texts, as Azure OpenAI does",
+    response_model=EmbeddingsResponse,
+)
+async def embed_as_azure(
+    deployment: DeploymentInPath, body: DeploymentEmbeddingsRequest, embed: Use[Embed], settings: Use[Settings]
+) -> Response:
+    """The vector of each text, at unit length, by the model in the path; `model` is ignored."""
+    return await _vectors(body, deployment, embed, settings)
+
+
+async def _vectors(body: DeploymentEmbeddingsRequest, model: str, embed: Embed, settings: Settings) -> Response:
     result = await embed.vectors(
         input_texts("input", body.input, settings.max_texts),
-        model=body.model,
+        model=model,
         dimensions=body.dimensions,
         truncation=truncation(body.truncate, body.truncate_prompt_tokens, body.truncation_side),
         role=role_of(body.input_type or body.task or body.prompt_name),

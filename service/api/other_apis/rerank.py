@@ -68,7 +68,7 @@ def _text_of(value: object) -> object:
 
 
 _TEXT_OBJECT = {"type": "object", "properties": {"text": TEXT}, "required": ["text"]}
-_DOCUMENT = {"anyOf": [STRING, {"type": "object"}]}
+_DOCUMENT = {"anyOf": [STRING, {"type": "object", "additionalProperties": True}]}
 _LIST = keywords(type="array", items=_DOCUMENT, minItems=1, known_maxItems="max_texts")
 
 _NO_TEXTS = {"properties": {"documents": {"anyOf": [STRING, _LIST]}, "texts": {"type": "null"}}}

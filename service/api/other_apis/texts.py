@@ -59,8 +59,8 @@ def one_as_list(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
-def _texts(value: object) -> object:
-    """A list of texts; token ids are rejected, as they may be another model's."""
+def strings(value: object) -> object:
+    """One text or several as a list; token ids are rejected, as they may be another model's."""
     if not isinstance(value, str | list):
         raise PydanticCustomError("invalid_value", "it must be a string or a list of strings")
     if isinstance(value, list) and value and all(isinstance(entry, int | list) for entry in value):
@@ -73,7 +73,7 @@ TEXT = keywords(type="string", minLength=1, pattern=TEXT_PATTERN, known_maxLengt
 TEXT_LIST = keywords(type="array", items=TEXT, minItems=1, known_maxItems="max_texts")
 
 Input = Annotated[
-    list[Text], Field(min_length=1), Bounded, BeforeValidator(_texts), WithJsonSchema({"anyOf": [TEXT, TEXT_LIST]})
+    list[Text], Field(min_length=1), Bounded, BeforeValidator(strings), WithJsonSchema({"anyOf": [TEXT, TEXT_LIST]})
 ]
 ModelChoiceName = Annotated[
     String,

@@ -33,4 +33,4 @@ _MODULES = (
     tei,
     ollama,
 )
-ROUTERS = (*(module.router for module in _MODULES), tei.pages)
+ROUTERS = (*(module.router for module in _MODULES), tei.pages, ollama.pages)

@@ -1,4 +1,7 @@
-"""GET /docs: documentation, without files of other hosts."""
+"""GET /docs: documentation, without files of other hosts.
+
+Its addresses are relative, so that a path prefix before the service stays.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +14,16 @@ from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.responses import HTMLResponse
 from fastapi.staticfiles import StaticFiles
 
-ASSETS = "/docs/assets"
+ASSETS = "docs/assets"
 
 _SCRIPT = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
 
 
 def install(app: FastAPI) -> None:
     """Serve the page and its scripts, which are part of the package fastapi-offline."""
-    app.mount(ASSETS, StaticFiles(packages=[("fastapi_offline", "static")]), name="docs-assets")
+    app.mount(f"/{ASSETS}", StaticFiles(packages=[("fastapi_offline", "static")]), name="docs-assets")
     page = get_swagger_ui_html(
-        openapi_url=str(app.openapi_url),
+        openapi_url=str(app.openapi_url).removeprefix("/"),
         title="Semblance",
         swagger_js_url=f"{ASSETS}/swagger-ui-bundle.js",
         swagger_css_url=f"{ASSETS}/swagger-ui.css",

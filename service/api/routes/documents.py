@@ -18,9 +18,10 @@ from semblance_client.vocabulary.documents import (
 from semblance_client.vocabulary.fields import CURSOR_PATTERN, VERSION_PATTERN
 from semblance_client.vocabulary.matching import MAX_PAGE
 
-from semblance.service.api.edge.context import DOCUMENTS, context_of
+from semblance.service.api.edge.context import context_of
 from semblance.service.api.ndjson import MEDIA_TYPE, StoreReport, StreamAnswer, answer_lines, read_lines
 from semblance.service.api.parameters import CollectionInPath, DocumentInPath
+from semblance.service.api.paths import DOCUMENTS
 from semblance.service.api.routing import StrictRoute, Use
 from semblance.service.observability.metrics import Metrics
 from semblance.service.services import Services

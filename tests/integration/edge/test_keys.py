@@ -55,7 +55,7 @@ def test_refusals_before_any_route_are_as_documented(service: Service, anyone: h
         for method, operation in operations.items():
             for status, lines in refused_heads(guarded="security" in operation):
                 with open_connection(service.url) as connection:
-                    connection.sendall(head(method.upper(), path.format(name="c", doc_id="1"), *lines))
+                    connection.sendall(head(method.upper(), path.format(name="c", doc_id="1", deployment="d"), *lines))
                     answer = read_answer(connection)
                 assert answer.status == status, (method, path)
                 shape = operation["responses"][str(status)]["content"][answer.headers["content-type"]]["schema"]

@@ -150,14 +150,30 @@ _CONDITIONS = [
     _bounds("number"),
     _bounds("string"),
 ]
-# the entries of `and`, `or` and `not` are filters again, which is left out: tools take minutes over a recursive schema
-_PARTS = {"type": "array", "items": {"type": "object", "minProperties": 1}, "minItems": 1}
-_FILTER_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "minProperties": 1,
-    "properties": {"and": _PARTS, "or": _PARTS, "not": {"type": "object", "minProperties": 1}},
-    "additionalProperties": {"anyOf": _CONDITIONS},
+
+
+def _filter_of(part: Mapping[str, Any], description: str) -> dict[str, Any]:
+    """Schema of a filter whose parts have the schema `part`."""
+    parts = {"type": "array", "items": part, "minItems": 1}
+    return {
+        "type": "object",
+        "description": description,
+        "minProperties": 1,
+        "properties": {"and": parts, "or": parts, "not": part},
+        "additionalProperties": {"anyOf": _CONDITIONS},
+    }
+
+
+_COMPONENT = "#/components/schemas/"
+# parts of a part are filters again, which is left out: tools take minutes over a recursive schema
+FILTER_SCHEMAS: Mapping[str, Any] = {
+    "Filter": _filter_of({"$ref": _COMPONENT + "FilterPart"}, "Conditions on metadata: see docs/search.md."),
+    "FilterPart": _filter_of(
+        {"type": "object", "minProperties": 1, "additionalProperties": True},
+        "Conditions on metadata, as in Filter; so are the parts of `and`, `or` and `not`.",
+    ),
 }
+"""Components of the OpenAPI document, to which `FilterObject` refers."""
 
 String = Annotated[str, AfterValidator(_well_formed)]
 Text = Annotated[String, documented(minLength=1, pattern=TEXT_PATTERN, known_maxLength="max_text_chars")]
@@ -189,7 +205,7 @@ FilterObject: TypeAlias = Annotated[
     Field(
         description="Conditions on metadata: see docs/search.md.",
         examples=[{"category": "shipping"}],
-        json_schema_extra={"anyOf": [_FILTER_SCHEMA, {"type": "null"}]},
+        json_schema_extra={"anyOf": [{"$ref": _COMPONENT + "Filter"}, {"type": "null"}]},
     ),
 ]
 VersionText: TypeAlias = Annotated[
@@ -209,10 +225,14 @@ class RequestBody(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _few_fields(cls, value: object) -> object:
+    def _object_of_few_fields(cls, value: object) -> object:
         """Reject very many fields before they are validated: each could be an error message."""
         if isinstance(value, Mapping) and len(value) > MAX_FIELDS:
             raise PydanticCustomError("unknown_field", "it has more than {most} fields", {"most": MAX_FIELDS})
+        if not isinstance(value, Mapping | cls):
+            required = [f'"{name}": ...' for name, field in cls.model_fields.items() if field.is_required()]
+            form = {"form": "{" + (", ".join(required) or "...") + "}"}
+            raise PydanticCustomError("invalid_value", "it must be an object, such as {form}", form)
         return value
 
 

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from semblance.service.api.edge import keys
 from semblance.service.api.edge.key_entries import Key, KeyRing, read_keys
-from semblance.service.api.edge.keys import Guard, scope_of
+from semblance.service.api.edge.keys import Guard, authorization_of, scope_of
 from semblance.service.api.routes import ROUTERS
 from semblance.service.app import create_app
 from semblance.service.cli.main import app as command
@@ -56,6 +56,11 @@ REQUIRED = {
     "GET /info": "read",
     "GET /health": None,
     "POST /api/embed": "read",
+    "POST /api/embeddings": "read",
+    "POST /api/show": "read",
+    "GET /api/tags": "read",
+    "GET /api/version": "read",
+    "POST /openai/deployments/{deployment}/embeddings": "read",
     "POST /v1/rerank": "read",
     "POST /v2/rerank": "read",
     "POST /search": "read",
@@ -98,7 +103,12 @@ def test_every_route_requires_the_scope_decided_for_it() -> None:
     assert set(routes()) == set(REQUIRED), "decide the scope of a new route, here and in service/api/edge/keys.py"
     for route, scope in REQUIRED.items():
         method, path = route.split(" ")
-        path = re.sub("{[a-z_]+:path}", "a/b", path).replace("{name}", "faq").replace("assets", "assets/swagger-ui.css")
+        path = (
+            re.sub("{[a-z_]+:path}", "a/b", path)
+            .replace("{name}", "faq")
+            .replace("{deployment}", "d")
+            .replace("assets", "assets/swagger-ui.css")
+        )
         assert GUARD.needs_key(method, path) == (scope is not None), route
         if scope is not None:
             assert scope_of(method, path) == scope, route
@@ -108,7 +118,16 @@ def test_every_route_requires_the_scope_decided_for_it() -> None:
     ("requests", "scope"),
     [
         (
-            ["POST /nosuch", "PATCH /search", "PUT /collections/a/documents/b", "DELETE /live", "OPTIONS /search"],
+            [
+                "POST /nosuch",
+                "POST /api/pull",
+                "DELETE /api/delete",
+                "POST /openai/deployments/a/b/embeddings",
+                "PATCH /search",
+                "PUT /collections/a/documents/b",
+                "DELETE /live",
+                "OPTIONS /search",
+            ],
             "admin",
         ),
         (["POST /collections", "POST /search/", "POST /similarity\n"], "admin"),
@@ -137,6 +156,21 @@ def test_every_other_header_is_unauthorized(sent: str) -> None:
     for headers in ([], [sent], [f"Bearer {DIGEST}"], ["Bearer \xff"], ["Bearer smb_reader", "Bearer smb_writer"]):
         with pytest.raises(Unauthorized):
             GUARD.admit("POST", "/search", headers)
+
+
+def test_azure_key_counts_where_no_authorization_is_sent() -> None:
+    azure, other = (b"api-key", b"smb_reader"), (b"authorization", b"Bearer smb_writer")
+    assert authorization_of([azure]) == ["Bearer smb_reader"]
+    assert authorization_of([azure, other]) == authorization_of([other]) == ["Bearer smb_writer"]
+    assert GUARD.admit("POST", "/v1/embeddings", authorization_of([azure])) == GUARD.ring.keys[0]
+    for headers in (
+        [azure, azure],
+        [(b"api-key", b"")],
+        [(b"api-key", b"smb_unknown")],
+        [(b"x-api-key", b"smb_reader")],
+    ):
+        with pytest.raises(Unauthorized):
+            GUARD.admit("POST", "/v1/embeddings", authorization_of(headers))
 
 
 def test_every_known_key_is_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,115 @@
+"""Messages of errors say what is wrong and what to write, each kind of problem once."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.integration.conftest import Api, code_of, served
+
+MANY = 150
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "message"),
+    [
+        ("/similarity", {"pairs": [["a", "b"]]}, '/pairs/0: it must be an object, such as {"a": ..., "b": ...}'),
+        ("/similarity", {"pairs": ["a"]}, '/pairs/0: it must be an object, such as {"a": ..., "b": ...}'),
+        (
+            "/similarity",
+            {"pairs": [["a", "b"]] * MANY},
+            '/pairs/0 and 149 more: it must be an object, such as {"a": ..., "b": ...}',
+        ),
+        (
+            "/collections/default/documents",
+            {"documents": ["a text"]},
+            '/documents/0: it must be an object, such as {"id": ..., "text": ...}',
+        ),
+        ("/collections/default/documents", ["a text"], 'it must be an object, such as {"documents": ...}'),
+        ("/search", "a text", "it must be an object, such as {...}"),
+    ],
+)
+def test_lists_in_place_of_objects_are_told_the_form(api: Api, path: str, body: object, message: str) -> None:
+    refused = api.post(path, body)
+    assert (*code_of(refused), refused.json()["detail"]) == (422, "invalid_value", message)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "details"),
+    [
+        (
+            "/similarity",
+            {"pairs": [{"a": "x", "b": " "}] * MANY},
+            "/pairs/0/b and 149 more: it has no visible character",
+        ),
+        ("/similarity", {"pairs": [{"a": "x"}] * MANY}, "/pairs/0/b and 149 more: it is required"),
+        ("/similarity", {"pairs": [{"a": "x", "b": "\x00"}, {"a": "x", "b": "y"}]}, "/pairs/0/b: it contains a NUL"),
+        (
+            "/collections/default/documents",
+            {"documents": [{"id": "same", "text": "x"}] * 3},
+            "/documents/0/id and 2 more: ",
+        ),
+    ],
+)
+def test_equal_problems_are_one_message_and_keep_their_places(
+    api: Api, path: str, body: dict[str, Any], details: str
+) -> None:
+    refused = api.post(path, body).json()
+    assert refused["detail"].startswith(details)
+    places = [part["pointer"] for part in refused["errors"]]
+    assert len(places) == len(set(places)) <= 100
+    assert places[0] == details.partition(":")[0].partition(" ")[0]
+
+
+def test_other_shapes_tell_each_kind_of_problem_once(api: Api) -> None:
+    texts = ["fine", *[" "] * MANY, "\x00", "word " * 30_000, *["\x00"] * 9]
+    openai = api.post("/v1/embeddings", {"model": "minilm", "input": texts}).json()["message"]
+    assert openai == "/input/151 and 9 more: it contains a NUL character"
+    without = [text for text in texts if "\x00" not in text]
+    assert (
+        api.post("/v1/embeddings", {"model": "minilm", "input": without}).json()["message"].startswith("/input/151: ")
+    )
+    blank = api.post("/v1/embeddings", {"model": "minilm", "input": without[:-1]}).json()["message"]
+    assert blank == "/input/1 and 149 more: it has no visible character"
+    mixed = api.post("/embed", {"inputs": [" ", 7, " ", None]}).json()["error"]
+    assert mixed == "/inputs/1 and 1 more: it must be a string"
+    kinds = api.post("/v1/embeddings", {"input": ["x", 7.5], "dimensions": 0}).json()["message"]
+    assert re.findall(r"/\w+(?:/\d)?(?=: )", kinds) == ["/input/1", "/dimensions", "/model"]
+
+
+def test_many_kinds_of_problems_are_cut_with_a_count() -> None:
+    with served(models="minilm", max_text_chars="10") as (_, short):
+        texts = ["x" * (11 + i) for i in range(14)]
+        refused = short.post("/embed", {"inputs": texts}).json()["error"]
+        assert refused.endswith("/inputs/9: 20 characters exceed the limit of 10; and 4 more")
+        assert refused.count("characters exceed") == 10
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        (
+            {"address": {"city": "Berlin"}},
+            "'city' is not an operator: a condition must be a value, or an object with one of",
+        ),
+        ({"address": {"city": "Berlin"}}, "so store that of 'address' as a field of its own"),
+        ({"a": {"b": {"gte": 1}}}, "'b' is not an operator"),
+        ({"$and": [{"a": 1}]}, "'$and' is not an operator: write 'and'"),
+        ({"$not": {"a": 1}}, "'$not' is not an operator: write 'not'"),
+        ({"a": {"$in": [1, 2]}}, "'$in' is not an operator: write 'in'"),
+        ({"a": {"$eq": 1}}, "'$eq' is not an operator: write the value itself"),
+        ({"a": {"$ne": 1}}, "'$ne' is not an operator: write {\"not\": "),
+        ({"tags": ["a", "b"]}, "'tags' has a list: for one of several values write {\"in\": [...]}"),
+        ({"a": {"in": [1], "gte": 1}}, "'in' must be alone in its condition: join several by 'and'"),
+        ([{"a": 1}], 'a filter must be an object with at least one field, such as {"category": "shipping"}'),
+        ({"x" * 1000: {"y" * 1000: 1}}, "'" + "y" * 99 + "…' is not an operator"),
+    ],
+)
+@pytest.mark.parametrize("path", ["/search", "/collections/default/count"])
+def test_filters_of_other_grammars_are_told_what_to_write(api: Api, path: str, where: object, message: str) -> None:
+    refused = api.post(path, {"filter": where} | ({"query": "x"} if path == "/search" else {}))
+    assert code_of(refused) == (422, "bad_filter")
+    assert message in refused.json()["detail"]
+    assert len(refused.text) < 2000

@@ -1,0 +1,136 @@
+"""The OpenAPI document as other tools read it: patterns, components and addresses."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from semblance.service.api.openapi import _literal
+from semblance.service.app import create_app
+from semblance.service.settings import Settings
+from tests.conftest import missing
+
+NODE = """
+const patterns = JSON.parse(require("fs").readFileSync(0, "utf8"));
+console.log(JSON.stringify(patterns.map(([pattern, texts]) => {
+  try { const one = new RegExp(pattern, "u"); return texts.map(text => one.test(text)); }
+  catch (error) { return String(error); }
+})));
+"""
+# what Python allows in a pattern, and ECMA-262 in Unicode mode does not, or reads otherwise
+NOT_ECMA = re.compile(
+    r"\(\?[aiLmsux-]+[:)]|\(\?P|\(\?#|\(\?>|\\[AZzGQ]|[*+?}]\+|\\p|\[\[:|\\N\{"
+    r"|\\(?![\^$\\.*+?()\[\]{}|/dDsSwWbBtnvfr0]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4})"
+)
+TEXTS = [
+    "",
+    "a",
+    "minilm",
+    "minilm@cosine",
+    "minilm-words",
+    "minilmxwords",
+    "a.b",
+    "a\nb",
+    "left",
+    "\x00",
+    "x:12",
+    "YQ==",
+]
+
+
+@pytest.fixture(scope="module")
+def document() -> dict[str, Any]:
+    settings = Settings(model_aliases="rerank-v3.5=minilm@cosine,a/b+c (d)=minilm,größe~#&=minilm")
+    return create_app(settings).openapi()
+
+
+def nodes(part: object) -> Iterator[dict[str, Any]]:
+    """Every object of the document."""
+    if isinstance(part, dict):
+        yield part
+        for inner in part.values():
+            yield from nodes(inner)
+    elif isinstance(part, list):
+        for inner in part:
+            yield from nodes(inner)
+
+
+def patterns(document: dict[str, Any]) -> list[str]:
+    return sorted({node["pattern"] for node in nodes(document) if isinstance(node.get("pattern"), str)})
+
+
+def by_node(asked: list[tuple[str, list[str]]]) -> list[Any]:
+    """For each pattern which texts it matches in JavaScript, or its error there."""
+    node = shutil.which("node")
+    if node is None:
+        missing("node")
+    ran = subprocess.run([str(node), "-e", NODE], input=json.dumps(asked), capture_output=True, text=True, check=True)
+    answered: list[Any] = json.loads(ran.stdout)
+    return answered
+
+
+def test_patterns_have_only_what_ecma_262_has(document: dict[str, Any]) -> None:
+    found = patterns(document)
+    assert len(found) > 6
+    assert not [pattern for pattern in found if NOT_ECMA.search(pattern)]
+
+
+def test_patterns_match_in_javascript_as_in_python(document: dict[str, Any]) -> None:
+    found = patterns(document)
+    matched = by_node([(pattern, TEXTS) for pattern in found])
+    for pattern, texts in zip(found, matched, strict=True):
+        assert texts == [re.search(pattern.replace("$", r"\Z"), text) is not None for text in TEXTS], pattern
+    assert any(any(texts) for texts in matched)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["(?i)a", r"a\Z", r"\Aa", "a++", "(?P<x>a)", "(?>a)", r"minilm\-words", r"a\ b", r"\p{L}", "(?x: a)", r"\N{DASH}"],
+)
+def test_the_rules_know_what_is_not_ecma_262(pattern: str) -> None:
+    assert NOT_ECMA.search(pattern)
+
+
+@pytest.mark.parametrize("text", ["a-b_c", "rerank-v3.5", "a/b+c (d)", "größe~#&%@!", r"^$\.*+?()[]{}|", "a,b;c:d'\"`"])
+def test_a_literal_matches_itself_alone(text: str) -> None:
+    pattern = f"^{_literal(text)}$"
+    assert re.fullmatch(pattern, text)
+    assert by_node([(pattern, [text, text.replace(".", "x") + "x", ""])]) == [[True, False, False]]
+
+
+def test_filters_are_one_component(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    reference = {"$ref": "#/components/schemas/Filter"}
+    filters = [
+        schema["properties"]["filter"] for schema in schemas.values() if "filter" in schema.get("properties", {})
+    ]
+    assert len(filters) == 6
+    assert all(schema["anyOf"] == [reference, {"type": "null"}] for schema in filters)
+    assert {"and", "or", "not"} == schemas["Filter"]["properties"].keys()
+    assert schemas["Filter"]["properties"]["not"] == {"$ref": "#/components/schemas/FilterPart"}
+
+
+def test_objects_say_what_they_hold(document: dict[str, Any]) -> None:
+    for name, schema in document["components"]["schemas"].items():
+        for node in nodes(schema.get("properties", {})):
+            if node.get("type") == "object":
+                assert "properties" in node or "additionalProperties" in node, (name, node)
+            if "metadata" in node and isinstance(node["metadata"], dict):
+                assert node["metadata"]["additionalProperties"], name
+
+
+def test_every_reference_has_its_component(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    references = {node["$ref"].removeprefix("#/components/schemas/") for node in nodes(document) if "$ref" in node}
+    assert len(references) > 50
+    assert references <= schemas.keys()
+
+
+def test_the_address_is_that_of_the_document(document: dict[str, Any]) -> None:
+    assert document["servers"] == [{"url": "."}]
