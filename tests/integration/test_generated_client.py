@@ -118,7 +118,7 @@ def call_as_others(client: GeneratedClient) -> None:
     assert len(client.call("embed_as_ollama", body=client.OllamaEmbedRequest(input_=TEXT, model=model)).embeddings) == 1
     prompt = client.OllamaEmbeddingsRequest(prompt=TEXT, model=client.OllamaEmbeddingsRequestModel.MINILM)
     assert len(client.call("embed_prompt", body=prompt).embedding) == 384
-    shown = client.call("show_as_ollama", body=client.OllamaShowRequest(name=client.OllamaShowRequestNameType0.MINILM))
+    shown = client.call("show_as_ollama", body=client.OllamaShowRequest(name="minilm"))
     assert shown.model_info["semblance.embedding_length"] == 384
     assert "minilm:latest" in [model.name for model in client.call("list_tags").models]
     assert client.call("get_version").version

@@ -56,7 +56,7 @@ def test_every_operation_succeeded_for_generated_requests(fuzzed: Report, docume
 
 def test_most_valid_generated_requests_are_accepted(fuzzed: Report) -> None:
     assert fuzzed.share("valid") >= 0.8
-    assert fuzzed.share() >= 0.35
+    assert fuzzed.share() >= 0.33
     assert fuzzed.share("invalid") < 0.1
 
 
@@ -78,7 +78,8 @@ def test_every_example_of_a_body_is_accepted(http: httpx2.Client, document: dict
         for example in schema["examples"]:
             if (method, path) == ("put", "/collections/{name}"):
                 http.delete("/collections/exemplary")
-            answer = http.request(method, path.replace("{name}", "exemplary"), json=example)
+            place = path.replace("{name}", "exemplary").replace("{deployment}", "minilm")
+            answer = http.request(method, place, json=example)
             assert answer.status_code in (200, 201), (path, example, answer.text)
             tried += 1
     assert tried >= 10

@@ -48,7 +48,9 @@ Texts = Annotated[
     list[String],
     Bounded,
     BeforeValidator(_present),
-    WithJsonSchema({"anyOf": [STRING, keywords(type="array", items=STRING, known_maxItems="max_texts")]}),
+    WithJsonSchema(
+        {"anyOf": [STRING, keywords(type="array", items=STRING, known_maxItems="max_texts"), {"type": "null"}]}
+    ),
 ]
 
 
@@ -97,8 +99,8 @@ class OllamaShowRequest(LenientBody):
     model_config = ConfigDict(json_schema_extra={"examples": [{"model": "minilm-words"}]})
 
     model: TaggedName | None = None
-    name: TaggedName | None = None
-    """`model`, as earlier clients name it."""
+    name: String | None = None
+    """`model`, as earlier clients name it; read only without that."""
 
     _named = require_one_of("model", "name", otherwise=_NAMED)
 
