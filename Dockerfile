@@ -11,9 +11,9 @@ COPY assets assets
 COPY clients/python clients/python
 
 # Of OpenVINO, the plugins for GPUs and NPUs of Intel and the readers of other formats are not used; of NumPy, the tests.
-# `--build-arg EXTRAS=tracing,milvus` adds the client of Milvus.
+# `--build-arg EXTRAS=tracing,openai-tokens,milvus` adds the client of Milvus.
 FROM source AS install-cpu
-ARG EXTRAS=tracing
+ARG EXTRAS=tracing,openai-tokens
 RUN python -m venv /opt/semblance \
     && /opt/semblance/bin/python assets/fetch.py \
     && /opt/semblance/bin/python -m pip install --no-cache-dir --constraint constraints.txt ./assets ./clients/python ".[$EXTRAS]" \
@@ -25,7 +25,7 @@ RUN python -m venv /opt/semblance \
 FROM source AS install-gpu
 RUN python -m venv /opt/semblance \
     && /opt/semblance/bin/python assets/fetch.py \
-    && /opt/semblance/bin/python -m pip install --no-cache-dir --constraint constraints.txt ./assets ./clients/python ".[models,tracing]" \
+    && /opt/semblance/bin/python -m pip install --no-cache-dir --constraint constraints.txt ./assets ./clients/python ".[models,tracing,openai-tokens]" \
     && /opt/semblance/bin/python -m pip uninstall --yes setuptools pip
 
 FROM python:3.11-slim-bookworm AS runtime

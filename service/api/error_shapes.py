@@ -19,6 +19,8 @@ from semblance.service.errors import Problem, messages_of
 from semblance.service.rendering.html.refusal import render_refusal
 
 SHOWN = 10  # kinds of problems in one message
+MAX_PARTS = 100  # rejected parts in one response
+PARTS = "The refused parts; the first 100 if there are more."
 FIELDS = "fields"  # in the scope of a request: the fields of its body, once this has been read
 
 _OPENAI_PATHS = re.compile(r"/v[12](/.*)?|/openai/.*|/rerank|/score|/pooling", re.DOTALL)
@@ -64,6 +66,19 @@ def _type_of(status: int) -> str:
     return "server_error" if status >= 500 else _TYPES.get(status, "invalid_request_error")
 
 
+class ProblemPart(BaseModel):
+    """One rejected part of the request."""
+
+    pointer: str = Field(description="JSON pointer into the body; query parameters are named like fields of a body.")
+    code: str
+    detail: str
+
+
+def parts_of(problems: Sequence[Problem]) -> list[ProblemPart]:
+    """The rejected parts that a response lists."""
+    return [ProblemPart(pointer=part.pointer, code=part.code, detail=part.detail) for part in problems[:MAX_PARTS]]
+
+
 class ErrorOut(BaseModel):
     """The error."""
 
@@ -86,6 +101,7 @@ class ErrorAnswer(BaseModel):
     message: str
     detail: str = Field(description="The same.")
     code: str
+    errors: list[ProblemPart] = Field(default=[], description=PARTS)
 
     @classmethod
     def of(cls, refused: Refused) -> Self:
@@ -97,7 +113,8 @@ class ErrorAnswer(BaseModel):
             param=pointer.split("/")[1] or None if pointer else None,
             code=refused.code,
         )
-        return cls(error=error, message=refused.message, detail=refused.message, code=refused.code)
+        message, parts = refused.message, parts_of(refused.parts)
+        return cls(error=error, message=message, detail=message, code=refused.code, errors=parts)
 
 
 class TeiErrorAnswer(BaseModel):
@@ -106,13 +123,14 @@ class TeiErrorAnswer(BaseModel):
     error: str
     error_type: Literal["Validation", "Overloaded", "Unhealthy", "Backend"]
     code: str = Field(description="Stable; programs may rely on it.")
+    errors: list[ProblemPart] = Field(default=[], description=PARTS)
 
     @classmethod
     def of(cls, refused: Refused) -> Self:
         """The error in this shape."""
         types: Mapping[int, Any] = {429: "Overloaded", 500: "Backend", 503: "Unhealthy"}
         error_type = types.get(refused.status, "Validation")
-        return cls(error=refused.message, error_type=error_type, code=refused.code)
+        return cls(error=refused.message, error_type=error_type, code=refused.code, errors=parts_of(refused.parts))
 
 
 class OllamaErrorAnswer(BaseModel):

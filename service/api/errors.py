@@ -16,7 +16,7 @@ from starlette.types import Scope
 
 from semblance.models.errors import NotExplainable, SemblanceError, UnknownMeasure
 from semblance.service import errors, names
-from semblance.service.api.error_shapes import Refusal, Refused
+from semblance.service.api.error_shapes import PARTS, ProblemPart, Refusal, Refused, parts_of
 from semblance.service.api.paths import unknown_path
 from semblance.service.observability.metrics import Metrics
 
@@ -136,7 +136,10 @@ OTHER_CODES: Mapping[str, tuple[int, str]] = {
         422,
         "More characters than SEMBLANCE_MAX_TEXT_CHARS, or where truncate is NONE more tokens than the model reads",
     ),
-    "token_arrays_not_supported": (422, "Token ids instead of texts; send the texts"),
+    "token_arrays_not_supported": (
+        422,
+        "Token ids where the route, the model or the installation reads only texts; send the texts",
+    ),
     "unknown_field": (422, "A field that is not in the schema, or a query parameter that the route does not have"),
     "unknown_index": (422, "Unknown index engine"),
     "headers_too_large": (
@@ -151,16 +154,7 @@ FRAMEWORK_CODES: Mapping[int, str] = {
 }
 
 RETRY_AFTER_S = 1
-MAX_PARTS = 100  # rejected parts in one response
 MAX_DETAIL = 500
-
-
-class ProblemPart(BaseModel):
-    """One rejected part of the request."""
-
-    pointer: str = Field(description="JSON pointer into the body; query parameters are named like fields of a body.")
-    code: str
-    detail: str
 
 
 class ProblemDetails(BaseModel):
@@ -171,7 +165,7 @@ class ProblemDetails(BaseModel):
     status: int
     code: str = Field(description="Stable; programs may rely on it.")
     detail: str
-    errors: list[ProblemPart] = Field(default=[], description="The refused parts; the first 100 if there are more.")
+    errors: list[ProblemPart] = Field(default=[], description=PARTS)
 
 
 def problem(
@@ -184,7 +178,7 @@ def problem(
         status=status,
         code=code,
         detail=detail,
-        errors=[ProblemPart(pointer=p.pointer, code=p.code, detail=p.detail) for p in parts[:MAX_PARTS]],
+        errors=parts_of(parts),
     )
     headers = {"retry-after": str(retry_after_s)} if status in (429, 503) else {}
     return Refusal(body.model_dump(), refused, headers, MEDIA_TYPE)

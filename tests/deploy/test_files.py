@@ -244,9 +244,9 @@ def test_the_image_runs_unprivileged_with_serving_dependencies_only() -> None:
     for name, steps in stages().items():
         for instruction, rest in steps:
             if instruction == "RUN" and "pip install" in rest:
-                extras = {"install-cpu": "$EXTRAS", "install-gpu": "models,tracing"}[name]
+                extras = {"install-cpu": "$EXTRAS", "install-gpu": "models,tracing,openai-tokens"}[name]
                 assert f'--constraint constraints.txt ./assets ./clients/python ".[{extras}]"' in rest
-    assert dict(stages()["install-cpu"])["ARG"] == "EXTRAS=tracing"
+    assert dict(stages()["install-cpu"])["ARG"] == "EXTRAS=tracing,openai-tokens"
     runtime = dict(stages()["runtime"])
     assert runtime["USER"] == "10001:10001"
     assert "/ready" in runtime["HEALTHCHECK"]

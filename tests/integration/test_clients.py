@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from semblance.models.tokenization import openai
 from tests.integration.conftest import require_no_internal_errors
 from tests.support.environments import digest_of, install, locked_environment, make_once
 from tests.support.project import PROJECT
@@ -45,6 +48,20 @@ def url() -> Iterator[str]:
     ) as service:
         yield service.url
         require_no_internal_errors(service, KEY)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def table_of_tiktoken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The table of cl100k_base where tiktoken has cached it, which otherwise downloads it."""
+    package = find_spec(openai.PACKAGE)
+    assert package is not None
+    assert package.origin is not None
+    table = gzip.decompress((Path(package.origin).parent / openai.TABLE).read_bytes())
+    folder = tmp_path_factory.mktemp("tiktoken")
+    (folder / "9b5ad71b2ce5302211f9c61530b329a4922fc6a4").write_bytes(table)  # SHA-1 of the address of the table
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TIKTOKEN_CACHE_DIR", str(folder))
+        yield
 
 
 @pytest.mark.parametrize("environment", PINS)

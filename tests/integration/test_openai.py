@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 
 from semblance.models.embeddings import Floats
+from semblance.models.tokenization import openai
+from semblance.service.api.other_apis.texts import openai_decoder
+from semblance.service.errors import InvalidRequest
 from tests.integration.conftest import Api, code_of
 from tests.support.small_model import BUILT_IN_FOLDER
 
@@ -29,7 +32,7 @@ def embed(api: Api, texts: Any, **more: Any) -> Any:
     return api.ok("/v1/embeddings", {"model": "minilm", "input": texts, **more})
 
 
-def vectors(api: Api, texts: list[str], **more: Any) -> Floats:
+def vectors(api: Api, texts: list[Any], **more: Any) -> Floats:
     answer = embed(api, texts, **more)
     assert [each["index"] for each in answer["data"]] == list(range(len(texts)))
     return np.array([each["embedding"] for each in answer["data"]], np.float32)
@@ -131,8 +134,46 @@ def test_the_models_are_listed(api: Api) -> None:
     assert "minilm-words" in unknown.json()["message"]
 
 
-@pytest.mark.parametrize("tokens", [[1, 2, 3], [[1, 2], [3]]])
-def test_token_ids_are_refused_with_their_own_code(api: Api, tokens: Any) -> None:
+# "A man is playing a guitar." and "naïve café 🦜" in OpenAI's encoding cl100k_base
+GUITAR, NAIVE = [32, 893, 374, 5737, 264, 17418, 13], [3458, 38672, 588, 53050, 11410, 99, 250]
+
+
+def test_token_ids_of_openai_are_the_texts_that_they_encode(api: Api) -> None:
+    texts = ["A man is playing a guitar.", "naïve café 🦜"]
+    expected = vectors(api, texts)
+    assert np.array_equal(vectors(api, [GUITAR, NAIVE]), expected)
+    assert np.array_equal(vectors(api, [texts[0], NAIVE]), expected)
+    assert embed(api, GUITAR) == embed(api, texts[0])
+    assert np.array_equal(vectors(api, [NAIVE[:-1]]), vectors(api, ["naïve café "])), "a character that was cut"
+
+
+@pytest.mark.parametrize(
+    ("tokens", "code", "place"),
+    [
+        ([GUITAR, [32, 100_257]], "out_of_range", "/input/1: token 100257 is not among the 100,256"),
+        ([GUITAR, [-1]], "out_of_range", "/input/1: "),
+        ([GUITAR, []], "out_of_range", "/input/1: it must not be empty"),
+        ([GUITAR, [1.5]], "invalid_value", "/input/1/0: "),
+        ([GUITAR, [True]], "invalid_value", "/input/1/0: "),
+        ([GUITAR, NAIVE[-1:]], "empty_text", "/input/1: "),
+        ([GUITAR, [32, 188]], "ill_formed_text", "/input/1: "),
+        ([[32] * 10_001], "out_of_range", "/input/0: it has more than 10000 entries"),
+        ([[17418] * 9999, [83, 1609, 5963, 374, 2294, 0]], "text_too_long", "/input/0: "),
+        ([[32]] * 4097, "out_of_range", "4,097 texts exceed the limit of 4,096"),
+    ],
+)
+def test_token_ids_without_a_text_are_refused_with_their_place(api: Api, tokens: Any, code: str, place: str) -> None:
     refused = api.post("/v1/embeddings", {"model": "minilm", "input": tokens})
-    assert code_of(refused) == (400, "token_arrays_not_supported")
-    assert "check_embedding_ctx_length=False" in refused.json()["message"]
+    assert code_of(refused) == (400, code)
+    assert place in refused.json()["message"]
+
+
+async def test_token_ids_are_refused_without_their_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openai, "PACKAGE", "no_such_package")
+    openai.openai_tokens.cache_clear()
+    with pytest.raises(InvalidRequest) as refused:
+        await openai_decoder()
+    [problem] = refused.value.problems
+    assert (problem.pointer, problem.code) == ("/input", "token_arrays_not_supported")
+    assert "check_embedding_ctx_length=False" in problem.detail
+    assert "openai-tokens" in problem.detail

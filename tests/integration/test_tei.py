@@ -80,6 +80,35 @@ def test_all_tokens_of_a_long_text_are_returned(untuned: Api) -> None:
     assert row[-2]["stop"] == len(text.rstrip())
 
 
+@pytest.mark.parametrize("special", [True, False])
+def test_ids_of_the_model_are_the_texts_that_they_encode(untuned: Api, special: bool) -> None:
+    texts = [
+        "A man is playing a guitar, isn't he?",
+        "naïve – café: Καλημέρα",
+    ]  # without the unknown token, which has no text
+    tokens = untuned.ok("/tokenize", {"inputs": texts, "add_special_tokens": special})
+    ids = [[token["id"] for token in row] for row in tokens]
+    for path in ("/embed", "/", "/embed_all"):
+        expected = untuned.ok(path, {"inputs": texts})
+        assert untuned.ok(path, {"inputs": ids}) == expected
+        assert untuned.ok(path, {"inputs": [texts[0], *ids[1:]]}) == expected
+        assert untuned.ok(path, {"inputs": ids[0]}) == expected[:1]
+    [pooled] = untuned.ok("/pooling", {"model": "minilm", "input": ids[0], "task": "embed"})["data"]
+    assert pooled["data"] == pytest.approx(untuned.ok("/embed", {"inputs": texts[0]})[0], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("path", "field"), [("/embed", "inputs"), ("/", "inputs"), ("/embed_all", "inputs"), ("/pooling", "input")]
+)
+def test_ids_outside_of_the_vocabulary_are_refused_with_their_place(untuned: Api, path: str, field: str) -> None:
+    refused = untuned.post(path, {field: [[101], [4937, 30_522]]})
+    assert refused.status_code == (400 if path == "/pooling" else 422)
+    assert refused.json()["code"] == "out_of_range"
+    assert f"/{field}/1: token 30522 is not in the vocabulary of 30,522" in refused.text
+    empty = untuned.post(path, {field: [[4937], [101, 102]]})
+    assert (empty.json()["code"], f"/{field}/1: " in empty.text) == ("empty_text", True), "special tokens only"
+
+
 def test_similarity_has_cosines_in_the_form_of_tei(untuned: Api, oracle: SentenceTransformer) -> None:
     vectors = oracle.encode(TEXTS, normalize_embeddings=True)
     inputs = {"source_sentence": TEXTS[0], "sentences": TEXTS[1:]}

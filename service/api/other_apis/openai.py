@@ -14,12 +14,13 @@ from semblance.models.embeddings import Floats
 from semblance.service.api.other_apis.texts import (
     DOCUMENT_TYPES,
     EncodingFormat,
-    Input,
     LenientBody,
+    TextsOrIds,
     TruncatePromptTokens,
     TruncationSide,
     base64_of,
-    input_texts,
+    decoded_texts,
+    openai_decoder,
     role_of,
     truncation,
 )
@@ -34,13 +35,16 @@ _DOCUMENTS = ", ".join(f"`{name}`" for name in DOCUMENT_TYPES)
 
 
 class DeploymentEmbeddingsRequest(LenientBody):
-    """A text, or a list of texts. Fields that are not listed here, such as `user`, are ignored."""
+    """A text, or a list of texts. Fields that are not listed here, such as `user`, are ignored.
+
+    A text may be a list of token ids of OpenAI's encoding `cl100k_base`, where the extra openai-tokens is installed.
+    """
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"input": ["A man is playing a guitar.", "Someone plays an instrument."]}]}
     )
 
-    input: Input
+    input: TextsOrIds
     encoding_format: EncodingFormat | None = "float"
     """base64 holds little-endian float32; null is float."""
     dimensions: int | None = Field(None, ge=1)
@@ -115,7 +119,7 @@ async def embed_as_azure(
 
 async def _vectors(body: DeploymentEmbeddingsRequest, model: str, embed: Embed, settings: Settings) -> Response:
     result = await embed.vectors(
-        input_texts("input", body.input, settings.max_texts),
+        await decoded_texts("input", body.input, settings.max_texts, openai_decoder),
         model=model,
         dimensions=body.dimensions,
         truncation=truncation(body.truncate, body.truncate_prompt_tokens, body.truncation_side),

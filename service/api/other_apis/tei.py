@@ -11,14 +11,12 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, TypeAdapter, WithJsonSchema
 from pydantic_core import PydanticCustomError
 from semblance_client.vocabulary.fields import (
-    MAX_ENTRIES,
     AtMostTexts,
     Bounded,
     String,
     Text,
     Truncate,
     alternative,
-    keywords,
     one_of,
     require_one_of,
 )
@@ -26,7 +24,19 @@ from semblance_client.vocabulary.similarity import EXAMPLES, FORMS, SimilarityRe
 
 from semblance.models.protocols import TokenDecoder
 from semblance.models.text import TokenizedText
-from semblance.service.api.other_apis.texts import Input, LenientBody, input_texts, role_of
+from semblance.service.api.other_apis.texts import (
+    ID_LISTS,
+    IDS,
+    Ids,
+    Input,
+    LenientBody,
+    TextsOrIds,
+    decoded_texts,
+    input_texts,
+    is_ids,
+    own_decoder,
+    role_of,
+)
 from semblance.service.api.routing import JsonRoute, StrictRoute, Use, json_answer, with_truncated
 from semblance.service.errors import InvalidRequest, NotReady, Problem
 from semblance.service.model_loading.registry import LazyModels
@@ -75,11 +85,14 @@ class TruncationFields(LenientBody):
 
 
 class TeiTexts(TruncationFields):
-    """A text, or a list of texts."""
+    """A text, or a list of texts.
+
+    A text may be a list of the model's own token ids, as POST /tokenize has them.
+    """
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"inputs": "A kitten naps.", "prompt_name": "query"}]})
 
-    inputs: Input
+    inputs: TextsOrIds
 
 
 class TeiEmbedRequest(TeiTexts):
@@ -133,7 +146,7 @@ class SimilarityOrTeiRequest(SimilarityRequest):
             raise PydanticCustomError("invalid_request", "explain needs pairs")
 
 
-_TEXTS: TypeAdapter[list[str]] = TypeAdapter(Input, config=ConfigDict(strict=True))
+_TEXTS: TypeAdapter[list[str | list[int]]] = TypeAdapter(TextsOrIds, config=ConfigDict(strict=True))
 
 
 def _texts_or_source(value: object) -> object:
@@ -168,13 +181,9 @@ class TeiToken(BaseModel):
     stop: int | None
 
 
-Ids = Annotated[list[int], Field(min_length=1)]
-_IDS = {"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": MAX_ENTRIES}
-
-
 def _lists(value: object) -> object:
     """A list of ids as a list of one list."""
-    return [value] if isinstance(value, list) and value and all(isinstance(id_, int) for id_ in value) else value
+    return [value] if is_ids(value) else value
 
 
 class TeiDecodeRequest(LenientBody):
@@ -183,11 +192,11 @@ class TeiDecodeRequest(LenientBody):
     model_config = ConfigDict(json_schema_extra={"examples": [{"ids": [101, 1037, 4937, 102]}]})
 
     ids: Annotated[
-        list[Annotated[Ids, Bounded]],
+        list[Ids],
         Field(min_length=1),
         Bounded,
         BeforeValidator(_lists),
-        WithJsonSchema({"anyOf": [_IDS, keywords(type="array", items=_IDS, minItems=1, known_maxItems="max_texts")]}),
+        WithJsonSchema({"anyOf": [IDS, ID_LISTS]}),
     ]
     skip_special_tokens: bool | None = None
 
@@ -223,10 +232,12 @@ class TeiInfo(BaseModel):
 
 
 @router.post("/embed", summary="Embed texts, as TEI does", response_model=list[list[float]])
-async def embed_as_tei(body: TeiEmbedRequest, embed: Use[Embed], settings: Use[Settings]) -> Response:
+async def embed_as_tei(
+    body: TeiEmbedRequest, embed: Use[Embed], models: Use[LazyModels], settings: Use[Settings]
+) -> Response:
     """The vector of each text."""
     result = await embed.vectors(
-        input_texts("inputs", body.inputs, settings.max_texts),
+        await _decoded(body, models, settings),
         dimensions=body.dimensions,
         truncation=Truncation(body.end),
         role=role_of(body.prompt_name),
@@ -237,12 +248,16 @@ async def embed_as_tei(body: TeiEmbedRequest, embed: Use[Embed], settings: Use[S
 
 @router.post("/", include_in_schema=False)  # as GET /, which redirects to the documentation
 async def serve_root(
-    body: TeiRootRequest, embed: Use[Embed], compare: Use[Compare], settings: Use[Settings]
+    body: TeiRootRequest,
+    embed: Use[Embed],
+    compare: Use[Compare],
+    models: Use[LazyModels],
+    settings: Use[Settings],
 ) -> Response:
     """Embed or compare texts, for clients that post both to the address itself."""
     if isinstance(body.inputs, TeiSource):
         return await compare_as_tei(body.inputs, (body.parameters or body).end, compare, settings)
-    return await embed_as_tei(body, embed, settings)
+    return await embed_as_tei(body, embed, models, settings)
 
 
 async def compare_as_tei(
@@ -262,11 +277,16 @@ async def compare_as_tei(
 
 
 @router.post("/embed_all", summary="Embed tokens, as TEI does", response_model=list[list[list[float]]])
-async def embed_tokens(body: TeiTexts, embed: Use[Embed], settings: Use[Settings]) -> Response:
+async def embed_tokens(body: TeiTexts, embed: Use[Embed], models: Use[LazyModels], settings: Use[Settings]) -> Response:
     """The vector of each token of each text, special tokens included."""
-    texts = input_texts("inputs", body.inputs, settings.max_texts)
+    texts = await _decoded(body, models, settings)
     result = await embed.token_vectors(texts, truncation=Truncation(body.end), role=role_of(body.prompt_name))
     return await _arrays(result.vectors, result.tokens * result.encoder.dim, sum(result.truncated))
+
+
+async def _decoded(body: TeiTexts, models: LazyModels, settings: Settings) -> list[InputText]:
+    """The texts of a request, of which some may be ids of the default model."""
+    return await decoded_texts("inputs", body.inputs, settings.max_texts, lambda: own_decoder(models, "inputs"))
 
 
 async def _arrays(vectors: object, size: int, truncated: int) -> Response:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
-from typing import Annotated, Literal, TypeAlias
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PlainValidator, TypeAdapter, WithJsonSchema
 from pydantic_core import PydanticCustomError
 from semblance_client.vocabulary.fields import (
+    MAX_ENTRIES,
     TEXT_PATTERN,
     Bounded,
     RequestBody,
@@ -19,7 +20,13 @@ from semblance_client.vocabulary.fields import (
 )
 
 from semblance.models.embeddings import Floats
+from semblance.models.errors import MissingExtra
+from semblance.models.protocols import TokenDecoder
 from semblance.models.text import Role, Truncate
+from semblance.models.tokenization.openai import openai_tokens
+from semblance.service.errors import InvalidRequest, Problem
+from semblance.service.model_loading.registry import LazyModels
+from semblance.service.turns import Offload, in_thread
 from semblance.service.usecases.embed import InputText, Truncation
 from semblance.service.usecases.request_fields import require_at_most
 
@@ -48,10 +55,12 @@ TruncationSide = Annotated[
 
 DOCUMENT_TYPES = ("document", "passage", "search_document", "retrieval.passage")  # Voyage, NVIDIA, Cohere, Jina
 
-_NO_TOKENS = (
-    "token ids are not supported, as they are another model's; send texts "
-    "(in LangChain: OpenAIEmbeddings(check_embedding_ctx_length=False))"
+_NO_TABLE = (
+    "this service cannot read the token ids of OpenAI's models; send texts (in LangChain: "
+    "OpenAIEmbeddings(check_embedding_ctx_length=False)), or have its operator install the extra openai-tokens"
 )
+
+_offload = Offload()
 
 
 def one_as_list(value: object) -> object:
@@ -59,22 +68,58 @@ def one_as_list(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
-def strings(value: object) -> object:
-    """One text or several as a list; token ids are rejected, as they may be another model's."""
+def is_ids(value: object) -> bool:
+    """Whether a value is a list of integers."""
+    return isinstance(value, list) and bool(value) and all(isinstance(id_, int) for id_ in value)
+
+
+def _require_list(value: object, *entries: str) -> None:
     if not isinstance(value, str | list):
-        raise PydanticCustomError("invalid_value", "it must be a string or a list of strings")
+        raise PydanticCustomError("invalid_value", f"it must be a string or a list of {' or '.join(entries)}")
+
+
+def strings(value: object) -> object:
+    """One text or several as a list; token ids are rejected."""
+    _require_list(value, "strings")
     if isinstance(value, list) and value and all(isinstance(entry, int | list) for entry in value):
-        raise PydanticCustomError("token_arrays_not_supported", _NO_TOKENS)
+        raise PydanticCustomError("token_arrays_not_supported", "token ids are not read here; send texts")
     return one_as_list(value)
+
+
+def _entries(value: object) -> object:
+    """A list of texts and lists of token ids."""
+    _require_list(value, "strings", "token ids")
+    return [value] if is_ids(value) else one_as_list(value)
+
+
+def _entry(value: object) -> object:
+    return _IDS.validate_python(value) if isinstance(value, list) else _TEXT.validate_python(value)
 
 
 STRING = keywords(type="string", known_maxLength="max_text_chars")
 TEXT = keywords(type="string", minLength=1, pattern=TEXT_PATTERN, known_maxLength="max_text_chars")
 TEXT_LIST = keywords(type="array", items=TEXT, minItems=1, known_maxItems="max_texts")
 
+IDS: dict[str, Any] = {"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": MAX_ENTRIES}
+ID_LISTS = keywords(type="array", items=IDS, minItems=1, known_maxItems="max_texts")
+_ENTRIES = keywords(type="array", items={"anyOf": [TEXT, IDS]}, minItems=1, known_maxItems="max_texts")
+
+Ids = Annotated[list[int], Field(min_length=1), Bounded]
+_IDS: TypeAdapter[list[int]] = TypeAdapter(Ids, config=ConfigDict(strict=True))
+_TEXT: TypeAdapter[str] = TypeAdapter(Text, config=ConfigDict(strict=True))
+
 Input = Annotated[
     list[Text], Field(min_length=1), Bounded, BeforeValidator(strings), WithJsonSchema({"anyOf": [TEXT, TEXT_LIST]})
 ]
+TextsOrIds = Annotated[
+    list[Annotated[str | list[int], PlainValidator(_entry)]],
+    Field(min_length=1),
+    Bounded,
+    BeforeValidator(_entries),
+    WithJsonSchema({"anyOf": [TEXT, _ENTRIES, IDS]}),
+]
+Decode: TypeAlias = Callable[[Sequence[int]], str]
+"""The text of token ids. Raises ValueError: an id is unknown."""
 ModelChoiceName = Annotated[
     String,
     Field(description="A name that GET /v1/models lists, or `model@measure`; null is the default model."),
@@ -92,6 +137,62 @@ def input_texts(field: str, texts: Sequence[str], most: int) -> list[InputText]:
     """The texts of a field of a request. Raises InvalidRequest: they are more than `most`."""
     require_at_most(f"/{field}", len(texts), most, "texts")
     return [InputText(text, f"/{field}/{i}") for i, text in enumerate(texts)]
+
+
+async def decoded_texts(
+    field: str, entries: Sequence[str | list[int]], most: int, decoder: Callable[[], Awaitable[Decode]]
+) -> list[InputText]:
+    """The texts of a field of a request, of which some may be token ids.
+
+    Args:
+        field: its name.
+        entries: texts and lists of token ids.
+        most: most of both.
+        decoder: finds out how to decode ids, if there are any.
+
+    Raises:
+        InvalidRequest: they are more than `most`, or have unknown ids.
+    """
+    require_at_most(f"/{field}", len(entries), most, "texts")
+    texts = [entry for entry in entries if isinstance(entry, str)]
+    if len(texts) < len(entries):
+        decode = await decoder()
+        size = sum(map(len, entries))
+        texts = await _offload.run("decode", size, lambda: _decoded(field, entries, decode))
+    return input_texts(field, texts, most)
+
+
+def _decoded(field: str, entries: Sequence[str | list[int]], decode: Decode) -> list[str]:
+    texts, problems = list[str](), list[Problem]()
+    for i, entry in enumerate(entries):
+        try:
+            texts.append(entry if isinstance(entry, str) else decode(entry))
+        except ValueError as error:
+            problems.append(Problem(f"/{field}/{i}", "out_of_range", str(error)))
+        else:
+            if "\0" in texts[-1]:
+                problems.append(Problem(f"/{field}/{i}", "ill_formed_text", "it contains a NUL character"))
+    if problems:
+        raise InvalidRequest(problems)
+    return texts
+
+
+async def openai_decoder() -> Decode:
+    """Decode ids of OpenAI's embedding models. Raises InvalidRequest: no table."""
+    try:
+        tokens = await in_thread(openai_tokens)
+    except MissingExtra as error:
+        raise InvalidRequest([Problem("/input", "token_arrays_not_supported", _NO_TABLE)]) from error
+    return tokens.decode
+
+
+async def own_decoder(models: LazyModels, field: str, name: str | None = None) -> Decode:
+    """Decode ids of a served model, without special tokens. Raises InvalidRequest: it has none."""
+    encoder = await models.get(name)
+    if not isinstance(encoder, TokenDecoder):
+        detail = f"{encoder.name} has words instead of token ids; send texts"
+        raise InvalidRequest([Problem(f"/{field}", "token_arrays_not_supported", detail)])
+    return lambda ids: encoder.decode([ids], skip_special_tokens=True)[0]
 
 
 def role_of(input_type: str | None) -> Role:

@@ -25,14 +25,16 @@ from semblance.service.api.other_apis.texts import (
     TEXT,
     TEXT_LIST,
     EncodingFormat,
-    Input,
     LenientBody,
     ModelChoiceName,
+    TextsOrIds,
     TruncatePromptTokens,
     TruncationSide,
     base64_of,
+    decoded_texts,
     input_texts,
     one_as_list,
+    own_decoder,
     truncation,
 )
 from semblance.service.api.routing import JsonRoute, Use, json_answer, with_truncated
@@ -136,13 +138,13 @@ class ScoreResponse(BaseModel):
 
 
 class PoolingRequest(LenientBody):
-    """A text, or a list of texts. Other fields are ignored."""
+    """A text, or a list of texts, or of token ids of the model. Other fields are ignored."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"model": "minilm-words", "input": "A cat.", "task": "token_embed"}]},
     )
 
-    input: Input
+    input: TextsOrIds
     model: ModelName | None = None
     task: Literal["embed", "token_embed"] | None = None
     """token_embed, the default, returns a vector of each token; embed one of each text."""
@@ -213,9 +215,13 @@ async def _score(body: ScoreRequest, compare: Compare, models: LazyModels, setti
 
 
 @router.post("/pooling", summary="Embed tokens or texts, as vLLM does", response_model=PoolingResponse)
-async def pool_texts(body: PoolingRequest, embed: Use[Embed], settings: Use[Settings]) -> Response:
+async def pool_texts(
+    body: PoolingRequest, embed: Use[Embed], models: Use[LazyModels], settings: Use[Settings]
+) -> Response:
     """The vector of each token, special tokens included, or of each text."""
-    texts = input_texts("input", body.input, settings.max_texts)
+    texts = await decoded_texts(
+        "input", body.input, settings.max_texts, lambda: own_decoder(models, "input", body.model)
+    )
     vectors = embed.vectors if body.task == "embed" else embed.token_vectors
     length = truncation("END", body.truncate_prompt_tokens, body.truncation_side)
     result = await vectors(texts, model=body.model, truncation=length)

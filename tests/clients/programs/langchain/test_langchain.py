@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
+import pytest
 from langchain_cohere import CohereRerank
 from langchain_core.documents import Document
 from langchain_openai import OpenAIEmbeddings
@@ -25,8 +29,8 @@ def reranker() -> CohereRerank:
     return CohereRerank(model=MODEL, cohere_api_key=SecretStr(KEY), base_url=URL, top_n=2)
 
 
-def embeddings() -> OpenAIEmbeddings:
-    return OpenAIEmbeddings(model=MODEL, base_url=f"{URL}/v1", api_key=SecretStr(KEY), check_embedding_ctx_length=False)
+def embeddings(**options: Any) -> OpenAIEmbeddings:
+    return OpenAIEmbeddings(model=MODEL, base_url=f"{URL}/v1", api_key=SecretStr(KEY), **options)
 
 
 def test_documents_are_ranked() -> None:
@@ -43,11 +47,18 @@ def test_documents_may_be_objects() -> None:
 
 
 def test_vectors_are_those_of_the_service() -> None:
+    check_vectors(embeddings(check_embedding_ctx_length=False).embed_documents)
+
+
+def test_token_ids_have_the_vectors_of_their_texts() -> None:
     check_vectors(embeddings().embed_documents)
+    long = " ".join(DOCUMENTS * 20)
+    [cut] = embeddings(embedding_ctx_length=100).embed_documents([long])
+    assert math.hypot(*cut) == pytest.approx(1), "the mean of the chunks, normalized"
 
 
 def test_a_busy_service_is_asked_again() -> None:
     ranked = call_while_busy(lambda texts: reranker().rerank(texts, QUERY, top_n=1))
     assert ranked.check_retried()[0]["index"] == BUSY_TEXTS - 1
-    embedded = call_while_busy(embeddings().embed_documents)
+    embedded = call_while_busy(embeddings(check_embedding_ctx_length=False).embed_documents)
     assert len(embedded.check_retried()) == BUSY_TEXTS
