@@ -11,7 +11,7 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 from pydantic import BaseModel, Field
-from semblance_client import AsyncClient, Hit, SemblanceError
+from semblance_client import AsyncClient, Hit, NotFound, SemblanceError
 
 INSTRUCTIONS = """Compare the meaning of texts, search collections of documents by meaning, and show which words made a
 score. Scores are higher for more similar texts. The default measures give 1 for the same text; distances give 0, and
@@ -72,7 +72,12 @@ def build_server(client: AsyncClient) -> MCPServer[Any]:
     ) -> list[FoundDocument]:
         """Find the documents of a collection that are most similar to a query, best first."""
         with _tool_errors():
-            answer = await client.search(query, collection, k=k, filter=filter, explain=explain, measure=measure)
+            try:
+                answer = await client.search(query, collection, k=k, filter=filter, explain=explain, measure=measure)
+            except NotFound as error:
+                if error.code != "unknown_collection":
+                    raise
+                raise await _unknown_collection(client, collection) from error
         return [_found(hit) for hit in answer.hits]
 
     @server.tool(annotations=READ_ONLY)
@@ -94,6 +99,12 @@ def _found(hit: Hit) -> FoundDocument:
         metadata=dict(hit.metadata),
         why=why,
     )
+
+
+async def _unknown_collection(client: AsyncClient, name: str) -> ToolError:
+    """The error for a collection of another name than those that the service shows its caller."""
+    names = ", ".join(each.name for each in await client.collections()) or "none"
+    return ToolError(f"there is no collection {name!r}; the collections are: {names}")
 
 
 @contextmanager

@@ -69,7 +69,10 @@ async def test_explain_shows_the_words_behind_a_score(client: Client) -> None:
 
 async def test_refusals_tell_the_model_what_to_change(client: Client) -> None:
     for tool, arguments, reason in (
-        ("search", {"query": "x", "collection": "nosuch"}, "nosuch"),
+        ("search", {"query": "x", "collection": "nosuch"}, "no collection 'nosuch'; the collections are: default"),
+        ("search", {"query": "x", "collection": "a/b"}, "no collection 'a/b'; the collections are: default"),
+        ("search", {"query": "x", "k": 0}, "greater than or equal to 1"),
+        ("search", {"query": "x", "filter": {"year": {"near": 1}}}, "/filter"),
         ("similarity", {"text": "a", "others": ["b"], "measure": "nosuch"}, "rcmd_words"),
         ("explain", {"a": " ", "b": "x"}, "visible character"),
     ):
