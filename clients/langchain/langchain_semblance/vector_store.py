@@ -86,10 +86,10 @@ class SemblanceVectorStore(VectorStore):
             for name, document in zip(names, documents, strict=True)
         ]
         try:
-            result = self.client.upload(rows, self.collection)
+            result = self.client.upload(rows, self.collection, rejected="report")
         except NotFound:
             self.client.create_collection(self.collection)
-            result = self.client.upload(rows, self.collection)
+            result = self.client.upload(rows, self.collection, rejected="report")
         if result.failed:
             raise RefusedDocuments(result)
         return names

@@ -5,7 +5,7 @@
 
 from semblance_client.async_client import AsyncClient
 from semblance_client.calls.texts import Spans
-from semblance_client.calls.upload import LineProblem, StoredBatch, Uploaded
+from semblance_client.calls.upload import LineProblem, RejectedDocuments, StoredBatch, Uploaded
 from semblance_client.client import Client
 from semblance_client.errors import (
     BadRequest,
@@ -20,7 +20,7 @@ from semblance_client.errors import (
     UnexpectedAnswer,
     Unreachable,
 )
-from semblance_client.steps import Call, Request, Retries
+from semblance_client.steps import Call, ListCall, Request, Retries
 from semblance_client.vocabulary.collections import Collection
 from semblance_client.vocabulary.difference import ComparedDocument, DifferencePart, Partner, ScoreDifference, Share
 from semblance_client.vocabulary.documents import (
@@ -66,6 +66,7 @@ __all__ = [
     "Hits",
     "LineProblem",
     "Link",
+    "ListCall",
     "Measure",
     "Model",
     "NotFound",
@@ -76,6 +77,7 @@ __all__ = [
     "RankedDocument",
     "Ranking",
     "ReadDocument",
+    "RejectedDocuments",
     "Request",
     "Retries",
     "ScoreDifference",

@@ -41,7 +41,7 @@ class Client:
             only repeated if it is certain that nothing has happened.
 
     Raises:
-        ValueError: the address does not begin with http:// or https://.
+        ValueError: the address does not begin with http:// or https://, or it or the key is malformed.
     """
 
     def __init__(

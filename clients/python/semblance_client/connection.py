@@ -27,15 +27,35 @@ class ConnectionOptions(TypedDict):
 
 
 def options_of(base_url: str, api_key: str | None, timeout_s: float) -> ConnectionOptions:
-    """Arguments of the client of httpx2. Raises ValueError if the address is none."""
+    """Arguments of the client of httpx2.
+
+    Raises:
+        ValueError: the address or the key cannot be one.
+    """
     if not base_url.startswith(("http://", "https://")):
-        raise ValueError(f"the address must begin with http:// or https://, such as {LOCAL_URL}: {base_url}")
+        raise ValueError(
+            f"the address must begin with http:// or https://, such as {LOCAL_URL}; Unix sockets are not supported: "
+            f"{base_url}"
+        )
+    _require_host(base_url)
     key = api_key or os.environ.get(KEY_VARIABLE)
+    if key and not (key.isascii() and key.isprintable()):
+        raise ValueError(f"the key, or {KEY_VARIABLE}, has a line break or another character that no key has")
     return ConnectionOptions(
         base_url=base_url,
         timeout=httpx2.Timeout(timeout_s, connect=min(timeout_s, CONNECT_TIMEOUT_S)),
         headers={"authorization": f"Bearer {key}"} if key else {},
     )
+
+
+def _require_host(base_url: str) -> None:
+    """Check that an address names a host and a port. Raises ValueError."""
+    try:
+        address = httpx2.URL(base_url)
+    except httpx2.InvalidURL as error:
+        raise ValueError(f"the address {base_url!r} is malformed ({error}): give one such as {LOCAL_URL}") from error
+    if not address.host or not 0 < (address.port or 80) < 65_536 or "%" in address.host:
+        raise ValueError(f"the address {base_url!r} has no valid host and port: give one such as {LOCAL_URL}")
 
 
 def address_of(http: httpx2.Client | httpx2.AsyncClient) -> httpx2.URL:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import Any
 
 import httpx2
@@ -73,6 +74,13 @@ class SemblanceError(Exception):
         self.request_id = refusal.request_id
         self.retry_after_s = refusal.retry_after_s
         self.problems = refusal.problems
+
+    def moved(self, field: str, by: int) -> SemblanceError:
+        """The same error of a request whose list `field` begins with `by` more entries."""
+        problems = tuple(replace(part, pointer=moved(part.pointer, field, by)) for part in self.problems)
+        message = moved(self.message, field, by)
+        refusal = Refusal(self.status, self.code, message, self.request_id, self.retry_after_s, problems)
+        return type(self)(moved(str(self), field, by), refusal)
 
     @property
     def transient(self) -> bool:
@@ -168,11 +176,20 @@ _BY_STATUS: dict[int, type[SemblanceError]] = {
 _UNSENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
 
 
+def moved(text: str, field: str, by: int) -> str:
+    """A text with the positions in its pointers into a list increased.
+
+    >>> moved("/input/3: it is empty; /input/4: it is empty", "input", 10)
+    '/input/13: it is empty; /input/14: it is empty'
+    """
+    return re.sub(rf"(?<=/{field}/)\d+", lambda found: str(int(found[0]) + by), text)
+
+
 def error_of(method: str, path: str, response: httpx2.Response) -> SemblanceError:
     """The error for a rejected request."""
     status = response.status_code
     body = _json(response)
-    message = str(body.get("detail") or response.text[:DETAIL_CHARS])
+    message = str(body.get("detail") or body.get("error") or shown(response))
     code = str(body.get("code") or "")
     hint = _hint(status, code, response)
     refusal = Refusal(
@@ -190,16 +207,37 @@ def error_of(method: str, path: str, response: httpx2.Response) -> SemblanceErro
 def unreachable(address: object, error: httpx2.HTTPError) -> Unreachable:
     """The error for a request without a response."""
     reason = str(error) or type(error).__name__
+    if "WRONG_VERSION_NUMBER" in reason:
+        return Unreachable(f"cannot reach {address}: the service there speaks http, not https: {reason}", sent=False)
     if isinstance(error, _UNSENT):
         return Unreachable(f"cannot reach {address}: {reason}; is the service running there?", sent=False)
     return Unreachable(f"lost the connection to {address}: {reason}", sent=True)
+
+
+def foreign(place: str, response: httpx2.Response) -> UnexpectedAnswer:
+    """The error for a response that is not one of Semblance."""
+    text = f"{place}: the response is not one of Semblance"
+    if response.has_redirect_location:
+        target = response.headers["location"].removesuffix(response.request.url.raw_path.decode())
+        return UnexpectedAnswer(f"{text}: it redirects to {target}; give the client that address")
+    return UnexpectedAnswer(f"{text}; does another service run at {response.url.host}? It begins: {shown(response)}")
+
+
+def shown(response: httpx2.Response) -> str:
+    """The beginning of a response that is not the service's; of a page, its kind alone."""
+    if response.text.lstrip()[:1] == "<":
+        return "a page of HTML, of another service or a proxy"
+    return response.text[:DETAIL_CHARS]
 
 
 def _hint(status: int, code: str, response: httpx2.Response) -> str:
     if status == 401:
         return f"; set {KEY_VARIABLE} to a key of this service"
     if status == 404 and code in ("", "unknown_route"):
-        return f"; asked for {response.url}: the address of Semblance has no path such as /v1"
+        return (
+            f"; asked for {response.url}: the address of Semblance has no path such as /v1: "
+            "is another service there, or a path in the address of the client too much?"
+        )
     return ""
 
 

@@ -6,14 +6,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
-from typing import Generic, Protocol, TypeAlias, TypedDict, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypedDict, TypeVar
 
 import httpx2
-from pydantic import ValidationError
 
-from semblance_client.errors import SemblanceError, UnexpectedAnswer, error_of
+from semblance_client.errors import SemblanceError, error_of, foreign
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -116,6 +115,8 @@ class Call(Generic[T]):
         while True:
             try:
                 response = yield request
+                if response.has_redirect_location:
+                    raise foreign(f"{request.method} {request.path}", response)
                 if response.is_error:
                     raise error_of(request.method, request.path, response)
             except SemblanceError as error:
@@ -128,8 +129,48 @@ class Call(Generic[T]):
     def _read(self, response: httpx2.Response) -> T:
         try:
             return self.parse(response.content)
-        except (ValidationError, ValueError) as error:
-            place = f"{self.request.method} {self.request.path}"
-            raise UnexpectedAnswer(
-                f"{place}: the answer is not one of Semblance; does another service run at {response.url.host}? {error}"
-            ) from error
+        except ValueError as error:
+            raise foreign(f"{self.request.method} {self.request.path}", response) from error
+
+
+@dataclass(frozen=True, slots=True)
+class ListCall(Generic[T]):
+    """A call about a list of independent entries, sent in parts where it is too large.
+
+    A part that is rejected is halved, so that all limits of the service count, whatever they are.
+
+    Attributes:
+        field: name of the list in the request.
+        entries: the list.
+        call: sends a part of it.
+        join: one response of those of the parts and the positions of their first entries.
+    """
+
+    field: str
+    entries: Sequence[Any]
+    call: Callable[[Sequence[Any]], Call[T]]
+    join: Callable[[Sequence[T], Sequence[int]], T]
+
+    def steps(self, retries: Retries) -> Steps[T]:
+        """Send all parts, in order. Raises SemblanceError, whose pointers are into the whole list."""
+        responses, starts = list[T](), list[int]()
+        start, size = 0, len(self.entries)
+        while start < len(self.entries) or not responses:
+            part = self.entries[start : start + size]
+            try:
+                response = yield from self.call(part).steps(retries)
+            except SemblanceError as error:
+                if len(part) < 2 or not self._too_large(error):
+                    raise (error.moved(self.field, start) if error.problems and start else error) from error
+                size = (len(part) + 1) // 2
+            else:
+                responses.append(response)
+                starts.append(start)
+                start += len(part)
+        return responses[0] if len(responses) == 1 else self.join(responses, starts)
+
+    def _too_large(self, error: SemblanceError) -> bool:
+        """Whether fewer entries may be accepted."""
+        return error.status == 413 or any(
+            problem.pointer == f"/{self.field}" and problem.code == "out_of_range" for problem in error.problems
+        )

@@ -185,7 +185,7 @@ def _store_online(url: str, collection: str, upload: _Upload) -> None:
             model = _served_model(upload.space, served)
             client.create_collection(collection, **_settings(upload.space, model))
         with upload.bar() as acknowledge:
-            client.upload(upload.rows, collection, progress=acknowledge, retry_for_s=RETRY_FOR_S)
+            client.upload(upload.rows, collection, progress=acknowledge, retry_for_s=RETRY_FOR_S, rejected="report")
 
 
 def _served_model(space: VectorSpace | None, served: Mapping[str, str]) -> str | None:

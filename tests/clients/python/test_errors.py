@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 
@@ -103,9 +104,50 @@ def test_a_key_is_an_argument_or_a_variable(connect: Connect, guarded: str, monk
 
 
 def test_another_service_at_the_address_is_recognized(connect: Connect, server: ScriptedServer) -> None:
-    server.replies = [Reply(body=b"<html>Welcome</html>")]
-    with pytest.raises(UnexpectedAnswer, match=r"POST /similarity: the answer is not one of Semblance"):
+    for body, kind in ((b"<html>Welcome</html>", "a page of HTML"), (b"OK", "OK"), (b'{"x": 1}', '{"x": 1}')):
+        server.replies = [Reply(body=body)]
+        with pytest.raises(UnexpectedAnswer) as failed:
+            connect(server.url).similarity([("a", "b")])
+        text = str(failed.value)
+        assert text.startswith("POST /similarity: the response is not one of Semblance; does another service run at")
+        assert kind in text
+        assert "<" not in text
+    server.replies = [Reply(404, b"<html>nothing</html>")]
+    with pytest.raises(NotFound, match=r"404 a page of HTML.*; asked for http.*is another service there"):
         connect(server.url).similarity([("a", "b")])
+
+
+def test_a_redirect_names_the_address_to_use(connect: Connect, server: ScriptedServer) -> None:
+    server.replies = [Reply(308, b"", {"location": "https://search.example/app/similarity"})]
+    with pytest.raises(
+        UnexpectedAnswer, match=r"redirects to https://search\.example/app; give the client that address"
+    ):
+        connect(server.url).similarity([("a", "b")])
+
+
+def test_a_trailing_slash_of_the_address_changes_nothing(connect: Connect, url: str) -> None:
+    assert connect(f"{url}/").model_names() == connect(url).model_names()
+
+
+def test_https_to_a_service_of_http_is_named(connect: Connect, url: str) -> None:
+    client = connect(url.replace("http:", "https:"), retries=Retries(1))
+    with pytest.raises(Unreachable, match="speaks http, not https"):
+        client.models()
+
+
+def test_problems_of_every_route_are_listed(connect: Connect, url: str) -> None:
+    client = connect(url)
+    for call, pointer in (
+        (lambda: client.embed(["a", " "], "minilm"), "/input/1"),
+        (lambda: client.rerank("a", ["b"], top_n=-1), "/top_n"),
+        (lambda: client.rerank(" ", ["b"]), "/query"),
+        (lambda: client.search(" "), "/query"),
+    ):
+        with pytest.raises(BadRequest) as refused:
+            call()
+        assert [part.pointer for part in refused.value.problems] == [pointer]
+        assert refused.value.problems[0].code == refused.value.code
+        assert refused.value.problems[0].detail in str(refused.value)
 
 
 @pytest.mark.parametrize("body", [b"", b"null", b"[1]", b'{"detail": null, "errors": [1, {}], "code": 3}', b"\xff"])
@@ -130,7 +172,23 @@ def test_errors_do_not_contain_the_password_of_the_address(connect: Connect, ser
         assert "hunter2" not in f"{failed.value!r} {failed.value}"
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1:8000", "", "ftp://127.0.0.1"])
+@pytest.mark.parametrize(
+    "address", ["http://", "http://host:port", "http://[::1", "http:///search", "http://h:99999", "http://a b"]
+)
+def test_an_address_without_a_host_or_port_is_refused(address: str) -> None:
+    with pytest.raises(
+        ValueError, match=re.escape(f"the address {address!r} ") + r".*such as http://127\.0\.0\.1:8000"
+    ):
+        Client(address)
+
+
+@pytest.mark.parametrize("key", ["two\nlines", "schlüssel"])
+def test_a_key_that_no_header_can_carry_is_refused(key: str) -> None:
+    with pytest.raises(ValueError, match="the key, or SEMBLANCE_CLIENT_KEY, has a line break"):
+        Client(api_key=key)
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:8000", "", "ftp://127.0.0.1", "unix:///run/semblance.sock"])
 def test_an_address_without_http_is_refused(address: str) -> None:
     with pytest.raises(ValueError, match="must begin with http://"):
         Client(address)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from semblance_client import (
     Client,
     Document,
     NotFound,
+    RejectedDocuments,
     SemblanceError,
     StoredBatch,
     Unavailable,
@@ -57,12 +59,32 @@ def test_problems_have_their_line_and_a_hundred_are_kept(client: Client) -> None
     client.create_collection("problems")
     blank = [{"id": f"empty {i}", "text": ""} for i in range(120)]
     given = [*documents(300), {"id": "x", "text": " "}, {"id": "y", "text": "A.", "year": 1}, {"id": "z", "text": "B."}]
-    done = client.upload([*given, *blank], "problems")
+    done = client.upload([*given, *blank], "problems", rejected="report")
     found = [(problem.line, problem.code, problem.field) for problem in done.refused]
     assert found[:3] == [(301, "empty_text", "text"), (302, "unknown_field", "year"), (304, "empty_text", "text")]
     assert len(found) == 100
     assert (done.upserted, done.failed) == (301, 122)
     assert client.collection("problems").count == 301
+
+
+def test_documents_that_fail_raise_after_all_others(connect: Connect, url: str) -> None:
+    client: Any = connect(url)
+    client.create_collection("raising")
+    rows: list[Any] = [*documents(300), {"id": "x", "text": " "}, *({"id": str(i)} for i in range(4)), "no JSON"]
+    rows.append({"id": "last", "text": "A."})
+    with pytest.raises(RejectedDocuments) as rejected:
+        client.upload(iter(rows), "raising")
+    error = pickle.loads(pickle.dumps(rejected.value))
+    assert str(error) == (
+        "documents stored: 301, rejected: 6; document 301, text: it has no visible character; "
+        "document 302, text: it is required; document 303, text: it is required; and 3 more"
+    )
+    assert (error.result.upserted, error.result.failed, len(error.result.refused)) == (301, 6, 6)
+    assert client.document("last", "raising").text == "A."
+    reported = client.upload(rows, "raising", rejected="report")
+    assert reported == error.result
+    with pytest.raises(ValueError, match="rejected must be 'raise' or 'report', not 'ignore'"):
+        client.upload(rows, "raising", rejected="ignore")
 
 
 def test_a_file_and_documents_of_any_kind_are_read(client: Client, tmp_path: Path) -> None:
@@ -81,7 +103,7 @@ def test_a_file_and_documents_of_any_kind_are_read(client: Client, tmp_path: Pat
 
 def test_blank_lines_count_but_are_no_documents(client: Client) -> None:
     client.create_collection("blank")
-    done = client.upload(["", '{"id": "1", "text": "A."}\r\n', "\n", "{}"], "blank")
+    done = client.upload(["", '{"id": "1", "text": "A."}\r\n', "\n", "{}"], "blank", rejected="report")
     assert (done.upserted, [problem.line for problem in done.refused]) == (1, [4])
 
 
@@ -104,7 +126,7 @@ def test_requests_hold_at_most_256_lines_or_a_megabyte(connect: Connect, server:
 def test_only_what_was_not_acknowledged_is_sent_again(connect: Connect, server: ScriptedServer, fault: Reply) -> None:
     problem = {"line": 1, "pointer": "/text", "code": "empty_text", "detail": "it is empty"}
     server.replies = [fault, lines({**stored(3, 2), "errors": [problem]}, DONE)]
-    done = connect(server.url).upload(documents(5))
+    done = connect(server.url).upload(documents(5), rejected="report")
     assert [json.loads(line)["id"] for line in server.arrivals[1].body.splitlines()] == ["0002", "0003", "0004"]
     assert (done.upserted, [each.line for each in done.refused]) == (4, [3])
 
@@ -132,7 +154,8 @@ def test_an_upload_without_progress_fails_in_time(
         (refusal(404, "unknown_collection"), NotFound, "unknown_collection"),
         (refusal(422, "bad_name"), BadRequest, "bad_name"),
         (lines(stored(2, 2), {**FAILED, "error": "store_full"}), SemblanceError, "store_full: away"),
-        (Reply(body=b"<html>"), UnexpectedAnswer, "not one of Semblance"),
+        (Reply(body=b"<html>"), UnexpectedAnswer, "not one of Semblance.* page of HTML"),
+        (Reply(301, b"", {"location": "https://127.0.0.1/x"}), UnexpectedAnswer, "redirects to https://127.0.0.1/x"),
     ],
 )
 def test_faults_that_stay_end_the_upload_at_once(

@@ -1,17 +1,20 @@
 """Calls about texts, searches and models: their requests, and parsers of their responses.
 
-Each function builds one `Call`; `Client` and `AsyncClient` have it as a method that returns the response. Arguments
-that are left out, or None, are not sent: their defaults are those of the service. `GET /docs` has the details.
+Each function builds a `Call`, or a `ListCall` that may be sent in parts; `Client` and `AsyncClient` have it as a method
+that returns the response. Arguments that are left out, or None, are not sent: their defaults are those of the service.
+`GET /docs` has the details.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from semblance_client.calls import wire
-from semblance_client.steps import Call
+from semblance_client.calls.parts import joined
+from semblance_client.steps import Call, ListCall
 from semblance_client.vocabulary.difference import ScoreDifference
 from semblance_client.vocabulary.explanation import PairExplanation
 from semblance_client.vocabulary.models import Measure, Model, ModelCards, ModelList
@@ -42,8 +45,8 @@ def similarity(
     model: str | None = None,
     explain: bool = False,
     truncate: Truncate | None = None,
-) -> Call[Similarities]:
-    """Score pairs of texts.
+) -> ListCall[Similarities]:
+    """Score pairs of texts, in parts where they are too many for one request.
 
     Args:
         pairs: the texts to compare.
@@ -58,8 +61,13 @@ def similarity(
         0.696
     """
     body = wire.fields(measure=measure, model=model, explain=explain or None, truncate=truncate)
-    body["pairs"] = [{"a": a, "b": b} for a, b in pairs]
-    return wire.post("/similarity", body, Similarities)
+    entries = [{"a": a, "b": b} for a, b in pairs]
+    return ListCall(
+        "pairs",
+        entries,
+        lambda part: wire.post("/similarity", {**body, "pairs": part}, Similarities),
+        partial(joined, "pairs"),
+    )
 
 
 def similarity_matrix(
@@ -244,8 +252,8 @@ def embed(
     dimensions: int | None = None,
     input_type: str | None = None,
     truncate: Truncate | None = None,
-) -> Call[Embeddings]:
-    """Embed texts as vectors of unit length.
+) -> ListCall[Embeddings]:
+    """Embed texts as vectors of unit length, in parts where they are too many for one request.
 
     Args:
         texts: a text, or a list of texts.
@@ -260,8 +268,13 @@ def embed(
         (384, 0.72)
     """
     body = wire.fields(model=model, dimensions=dimensions, input_type=input_type, truncate=truncate)
-    body["input"] = [texts] if isinstance(texts, str) else list(texts)
-    return wire.post("/v1/embeddings", body, Embeddings)
+    entries = [texts] if isinstance(texts, str) else list(texts)
+    return ListCall(
+        "input",
+        entries,
+        lambda part: wire.post("/v1/embeddings", {**body, "input": part}, Embeddings),
+        partial(joined, "input"),
+    )
 
 
 def rerank(  # noqa: PLR0913 - one parameter a field of the request

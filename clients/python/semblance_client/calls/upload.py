@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import httpx2
 
@@ -16,9 +16,9 @@ from semblance_client.errors import (
     Refusal,
     SemblanceError,
     Unavailable,
-    UnexpectedAnswer,
     Unreachable,
     error_of,
+    foreign,
 )
 from semblance_client.steps import Request, Retries, RetryTimer, Steps
 
@@ -26,9 +26,23 @@ LINES_PER_REQUEST = 256  # stored as one batch, whose answer a proxy passes on a
 BYTES_PER_REQUEST = 1_000_000
 RETRY_FOR_S = 60.0  # without progress
 PROBLEMS = 100  # that a result keeps
+SHOWN = 3  # of them in the text of an error
 
 Line: TypeAlias = NewDocument | bytes | str
 """A document, or a line of NDJSON."""
+
+
+@runtime_checkable
+class Table(Protocol):
+    """The parts of a DataFrame of pandas that `upload` reads."""
+
+    columns: Any
+
+    def itertuples(self, index: bool, name: str | None) -> Iterator[tuple[Any, ...]]:
+        """Its rows."""
+
+    def notna(self) -> Any:
+        """Which of its cells have values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +108,24 @@ class Uploaded:
             kept.extend(problems[: PROBLEMS - len(kept)])
 
 
+class RejectedDocuments(SemblanceError):
+    """Some documents of an upload were not stored; all others are.
+
+    Attributes:
+        result: what was stored, and the documents that were not.
+    """
+
+    def __init__(self, result: Uploaded) -> None:
+        first = [f"document {part.line}, {part.field or 'line'}: {part.detail}" for part in result.refused[:SHOWN]]
+        more = [f"and {result.failed - SHOWN:,} more"] if result.failed > SHOWN else []
+        counts = f"documents stored: {result.upserted:,}, rejected: {result.failed:,}"
+        super().__init__("; ".join([counts, *first, *more]))
+        self.result = result
+
+    def __reduce__(self) -> tuple[type[RejectedDocuments], tuple[Uploaded]]:
+        return type(self), (self.result,)
+
+
 @dataclass(frozen=True, slots=True)
 class Upload:
     """An upload that is not begun; see `upload`."""
@@ -102,6 +134,7 @@ class Upload:
     collection: str
     progress: Callable[[StoredBatch], None] | None
     retry_for_s: float
+    rejected: Literal["raise", "report"]
 
     def steps(self, retries: Retries) -> Steps[Uploaded]:
         """Send all documents, and those not acknowledged again. Raises SemblanceError."""
@@ -110,6 +143,8 @@ class Upload:
         for lines in _chunks(self.documents):
             yield from self._store(lines, first, contact, result)
             first += len(lines)
+        if result.failed and self.rejected == "raise":
+            raise RejectedDocuments(result)
         return result
 
     def _store(self, lines: list[bytes], first: int, contact: RetryTimer, result: Uploaded) -> Steps[None]:
@@ -144,13 +179,14 @@ class Upload:
 
 
 def upload(
-    documents: Iterable[Line],
+    documents: Iterable[Line] | Table,
     collection: str = "default",
     *,
     progress: Callable[[StoredBatch], None] | None = None,
     retry_for_s: float = RETRY_FOR_S,
+    rejected: Literal["raise", "report"] = "raise",
 ) -> Upload:
-    """Store any number of documents; those that cannot be stored are reported.
+    """Store any number of documents. Raises RejectedDocuments if some cannot be stored.
 
     They are read while they are sent, 256 or a megabyte a request. After an interruption, documents whose storage was
     not acknowledged are sent again: an id that another client has changed meanwhile gets the uploaded text. Until the
@@ -158,21 +194,41 @@ def upload(
 
     Args:
         documents: `Document`s, dictionaries with `id`, `text` and `metadata`, or lines of JSON, such as a file opened
-            by `open("documents.jsonl", "rb")`.
+            by `open("documents.jsonl", "rb")`; or a DataFrame with the columns `id` and `text`, whose other columns are
+            metadata, without cells that are missing.
         collection: an existing collection.
         progress: called with every batch that is on disk.
         retry_for_s: seconds without progress after which the upload fails; calling it again is harmless.
+        rejected: whether documents that cannot be stored raise an error, once all others are stored, or are only
+            reported in the result.
 
     Example:
         >>> created = client.create_collection("notes")
         >>> texts = ["The lamp flickers.", "", "The door squeaks."]
-        >>> done = client.upload(({"id": str(i), "text": text} for i, text in enumerate(texts, 1)), "notes")
+        >>> notes = [{"id": str(i), "text": text} for i, text in enumerate(texts, 1)]
+        >>> done = client.upload(notes, "notes", rejected="report")
         >>> done.upserted, [(problem.line, problem.code) for problem in done.refused]
         (2, [(2, 'empty_text')])
     """
     if isinstance(documents, str | bytes | Mapping):
         raise TypeError("documents must be an iterable of documents or lines, such as a list or an open file")
-    return Upload(documents, collection, progress, retry_for_s)
+    if rejected not in ("raise", "report"):
+        raise ValueError(f"rejected must be 'raise' or 'report', not {rejected!r}")
+    rows = _rows(documents) if isinstance(documents, Table) else documents
+    return Upload(rows, collection, progress, retry_for_s, rejected)
+
+
+def _rows(table: Table) -> Iterator[dict[str, Any]]:
+    """The rows of a DataFrame as documents. Raises ValueError: a column is missing."""
+    columns = [str(column) for column in table.columns]
+    if missing := {"id", "text"}.difference(columns):
+        raise ValueError(f"the DataFrame has no column {' and no column '.join(sorted(missing))}: it has {columns}")
+    present = table.notna().itertuples(index=False, name=None)
+    for row, has_value in zip(table.itertuples(index=False, name=None), present, strict=True):
+        cells = {column: cell for column, cell, has in zip(columns, row, has_value, strict=True) if has}
+        id_ = {"id": str(cells.pop("id"))} if "id" in cells else {}
+        text = {"text": cells.pop("text")} if "text" in cells else {}
+        yield {**id_, **text, "metadata": {**cells.pop("metadata", {}), **cells}}
 
 
 def stored_batch(event: dict[str, Any], first: int = 1) -> StoredBatch:
@@ -197,6 +253,8 @@ class _Answer:
 
 def _read(path: str, response: httpx2.Response, first: int) -> _Answer:
     """Read the response to lines that begin with number `first`."""
+    if response.has_redirect_location:
+        return _Answer([], foreign(f"POST {path}", response))
     if response.is_error:
         return _Answer([], error_of("POST", path, response))
     batches: list[StoredBatch] = []
@@ -209,9 +267,8 @@ def _read(path: str, response: httpx2.Response, first: int) -> _Answer:
                 return _Answer(batches, _broken(path, event, response))
             batches.append(stored_batch(event, first))
         except (ValueError, KeyError, TypeError, AttributeError):
-            text = f"POST {path}: the answer is not one of Semblance: {line[:200]!r}"
-            return _Answer(batches, UnexpectedAnswer(text))
-    return _Answer(batches, Unavailable(f"POST {path}: the answer is incomplete"))
+            return _Answer(batches, foreign(f"POST {path}", response))
+    return _Answer(batches, Unavailable(f"POST {path}: the response is incomplete"))
 
 
 def _broken(path: str, event: dict[str, Any], response: httpx2.Response) -> SemblanceError:

@@ -22,15 +22,39 @@ def as_json(document: NewDocument) -> Mapping[str, Any]:
     >>> as_json(StoredDocument(id="1", text="A text.", truncated=False))
     {'id': '1', 'text': 'A text.', 'metadata': {}}
     """
-    return document if isinstance(document, Mapping) else document.model_dump(include={"id", "text", "metadata"})
+    if isinstance(document, Mapping):
+        return document
+    if isinstance(document, Document):
+        return document.model_dump(include={"id", "text", "metadata"})
+    raise TypeError(f"a document is a Document or a dictionary, not of the type {type(document).__name__}")
 
 
 def json_bytes(body: object) -> bytes:
-    """A value as JSON."""
+    """A value as JSON. NaN and infinity are sent, and rejected by the service with their place.
+
+    Raises:
+        TypeError: a value in it is of a type that JSON does not have.
+    """
     try:
-        return json.dumps(body, ensure_ascii=False).encode()
+        return json.dumps(body, ensure_ascii=False, default=_plain).encode()
     except UnicodeEncodeError:  # a lone surrogate, which the service will reject
-        return json.dumps(body).encode()
+        return json.dumps(body, default=_plain).encode()
+
+
+def _plain(value: object) -> object:
+    """A number or array of NumPy, or a date, as JSON has it.
+
+    >>> from datetime import date
+    >>> _plain(date(2026, 11, 27))
+    '2026-11-27'
+    """
+    for name in ("isoformat", "tolist"):
+        if callable(convert := getattr(value, name, None)):
+            return convert()
+    raise TypeError(
+        f"{value!r:.100} of the type {type(value).__name__} cannot be sent: give text, a number, a boolean, None, "
+        "a date, a list or a dictionary"
+    )
 
 
 def documents_path(collection: str) -> str:

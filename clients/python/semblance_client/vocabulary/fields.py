@@ -97,27 +97,28 @@ def _printable(text: str) -> str:
 
 
 def _storable(metadata: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    _require_storable(metadata, depth=1)
+    _require_storable(metadata, "", depth=1)
     if metadata_too_large(metadata):
         raise PydanticCustomError("metadata_too_large", f"as JSON it has more than {MAX_METADATA_CHARS:,} characters")
     return metadata
 
 
-def _require_storable(value: JsonValue, depth: int) -> None:
+def _require_storable(value: JsonValue, place: str, depth: int) -> None:
     if depth > MAX_METADATA_DEPTH:
         raise PydanticCustomError("metadata_too_deep", f"it is nested more than {MAX_METADATA_DEPTH} deep")
     match value:
         case str():
             _well_formed(value)
         case float() if not math.isfinite(value):
-            raise PydanticCustomError("not_finite", "NaN and infinity cannot be stored or compared")
+            detail = "{place}: NaN and infinity cannot be stored or compared"
+            raise PydanticCustomError("not_finite", detail, {"place": place[1:]})
         case list():
-            for entry in value:
-                _require_storable(entry, depth + 1)
+            for i, entry in enumerate(value):
+                _require_storable(entry, f"{place}/{i}", depth + 1)
         case dict():
             for key, entry in value.items():
                 _well_formed(key)
-                _require_storable(entry, depth + 1)
+                _require_storable(entry, f"{place}/{key}", depth + 1)
 
 
 def _bounded(value: object) -> object:

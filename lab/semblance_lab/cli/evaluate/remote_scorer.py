@@ -82,7 +82,8 @@ class RemoteScorer:
         try:
             self._client.create_collection(name, model=self._model)
             lines = [json.dumps({"id": doc_id, "text": text}).encode() for doc_id, text in task.corpus.items()]
-            self._client.upload(self.track(lines, "indexing"), name, progress=_require_stored)
+            documents = self.track(lines, "indexing")
+            self._client.upload(documents, name, progress=_require_stored, rejected="report")
             found = {measure: dict(self._hits(name, measure, task.queries, k)) for measure in measures}
         except BaseException:  # a signal may come between the creation and its response
             with suppress(ServiceError):  # of two errors, the first is shown
