@@ -102,7 +102,7 @@ def test_a_data_frame_is_uploaded_by_its_columns(connect: Connect, url: str, nam
     assert stored == {"1": {"year": 2025.0, "day": "2026-11-27T00:00:00"}, "2": {"kind": "note"}}
 
 
-def test_rows_of_a_data_frame_that_fail_raise_after_all_others(client: Any, name: str) -> None:
+def test_failed_rows_of_a_data_frame_raise_at_the_end(client: Any, name: str) -> None:
     frame = pd.DataFrame({"id": ["1", "2", "3"], "text": ["The lamp flickers.", None, " "], "metadata": [{"a": 1}] * 3})
     with pytest.raises(RejectedDocuments) as rejected:
         client.upload(frame, name)
