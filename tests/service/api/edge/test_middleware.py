@@ -107,7 +107,7 @@ async def test_errors_and_shutdown_under_v1_have_the_shape_of_openai() -> None:
     assert (down.status_code, down.headers["retry-after"], down.headers["connection"]) == (503, "1", "close")
     message, code = "the service is shutting down", "not_ready"
     error = {"message": message, "type": "server_error", "param": None, "code": code}
-    assert down.json() == {"error": error, "message": message, "detail": message, "code": code}
+    assert down.json() == {"error": error, "message": message, "detail": message, "code": code, "errors": []}
 
 
 @pytest.mark.parametrize("reads", [True, False])
