@@ -19,7 +19,7 @@ from semblance.service.api.routing import JsonRoute
 from semblance.service.batching.policy import next_batch
 from semblance.service.process.connections import Connection
 from semblance.service.usecases.compare import Compare
-from semblance.service.usecases.embed import TextEmbedder
+from semblance.service.usecases.text_embedder import TextEmbedder
 
 ROOT = Path(__file__).parents[1]
 

@@ -130,7 +130,7 @@ def own_tokens(embeddings: TokenEmbeddings) -> int:
 
 
 def join_passages(passages: Sequence[TokenEmbeddings]) -> TokenEmbeddings:
-    """A long text as its passages: all their tokens, and the mean of their pooled vectors, weighted by tokens.
+    """Join passages to a long text: all their tokens, and the weighted mean of their vectors.
 
     With n_p own tokens and the pooled vector u_p of passage p, N the sum of n_p and z = sum_p n_p u_p / N, the pooled
     vector has the direction of z and the mean length of theirs, sum_p n_p |u_p| / N: 1 where they have unit length.

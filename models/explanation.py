@@ -28,7 +28,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class ReadText:
-    """A text, and the part of it that a score or its links are of: its characters `start` to `end`.
+    """A text, and its compared part: the characters from `start` to before `end`.
 
     The part is all of the text unless tokens of the text were removed (`truncated`), or it is a passage (`is_passage`).
     """
@@ -220,7 +220,7 @@ def difference_parts(a: Explanation, b: Explanation) -> list[DifferencePart]:
 
 
 def _over(explanation: Explanation, spans: Ints) -> Explanation:
-    """The explanation over some units of the left text, in order, its own among them; the others have no part."""
+    """Extend an explanation to more units of the left text, which have no part in the score."""
     if np.array_equal(explanation.left.spans, spans):
         return explanation
     place = {tuple(span): row for row, span in enumerate(spans.tolist())}

@@ -124,7 +124,7 @@ class TokenizedText:
         return replace(self, text=text, spans=spans, is_passage=True)
 
     def cut_to(self, limit: int, truncate: Truncate) -> TokenizedText:
-        """At most `limit` tokens: others than special and prompt tokens are removed at the end, or with START there."""
+        """Remove tokens beyond `limit` at the end, or with START there; none of them is special."""
         own = np.flatnonzero(~self.special)
         excess = len(self) - limit
         if excess <= 0:
@@ -140,7 +140,7 @@ class TokenizedText:
 
 
 def join_tokens(passages: Sequence[TokenizedText]) -> TokenizedText:
-    """The tokens of all passages of a text, in order; words are numbered on from passage to passage."""
+    """Join the tokens of all passages of a text; words are numbered on."""
     words, known = [], 0
     for passage in passages:
         words.append(np.where(passage.special, -1, passage.words + known).astype(np.int32))

@@ -35,7 +35,7 @@ from semblance.models.judgments.pairs import GradedPairs, LabeledPairs
 from semblance.models.protocols import Encoder
 from semblance.models.runtime import Compute
 from semblance.service.model_loading.registry import read_source
-from semblance.service.usecases.embed import UNREAD_SHARE
+from semblance.service.usecases.text_embedder import UNREAD_SHARE
 from semblance_lab.evaluation.datasets import data_set
 from tests.support.results import save_results
 from tests.support.wide_console import wide_console

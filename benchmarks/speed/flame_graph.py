@@ -41,7 +41,7 @@ PICTURE = PROJECT / "docs" / "images" / "flame_graph.svg"
 # part of a request -> pattern of its stack frames; the innermost frame that matches any pattern decides
 PARTS: Mapping[str, str] = {
     "writing to the network": r"RequestResponseCycle\.send",
-    "embedding: tokens, cache, queue, hand-over to threads": r"service/(usecases/embed|batching|caches)",
+    "embedding: tokens, cache, queue, hand-over to threads": r"service/(usecases/(text_)?embed|batching|caches)",
     "use cases, other than embedding": r"service/(usecases|threads)",
     "writing JSON": r"json_answer|service/api/(schemas|error_shapes|ndjson)",
     "reading and validating the body": r"JsonRoute\._validate|_(parse|read) \(.*api/routing|RequestBody",

@@ -45,9 +45,9 @@ from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.compare import Compare
 from semblance.service.usecases.documents.embed import DocumentEmbedder
 from semblance.service.usecases.documents.index import IndexDocuments
-from semblance.service.usecases.embed import InputText, TextEmbedder
 from semblance.service.usecases.request_fields import RequestLimits
 from semblance.service.usecases.search.search import Search
+from semblance.service.usecases.text_embedder import InputText, TextEmbedder
 from tests.support.random_encoder import RandomEncoder
 from tests.support.results import save_results
 from tests.support.wide_console import wide_console

@@ -115,7 +115,7 @@ class WordVectors:
         ]
 
     def _truncate(self, text: str, tokens: list[TableToken], truncate: Truncate) -> TokenizedText:
-        """The tokens, with END or START those within the limit; a single unknown one if there are none."""
+        """Remove tokens at an end, if asked; a text without tokens has a single unknown one."""
         excess = max(len(tokens) - self.max_tokens, 0) if truncate in ("END", "START") else 0
         kept = tokens[excess:] if truncate == "START" else tokens[: len(tokens) - excess]
         kept = kept or [TableToken(UNKNOWN, len(text) - len(text.lstrip()), len(text.rstrip()), 0)]

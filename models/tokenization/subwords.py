@@ -59,7 +59,7 @@ class FastTokenizer:
         return tokenizer.decode_batch([list(row) for row in ids], skip_special_tokens=skip_special_tokens)
 
     def _truncated(self, text: str, encoding: Encoding, prompt_length: int, truncate: Truncate) -> TokenizedText:
-        """The tokens; with END or START those within the limit: none that is special or of the prompt is removed."""
+        """Tokens of an encoding; with END or START, those within the limit."""
         spans = np.asarray(encoding.offsets, np.int32).reshape(-1, 2)
         words = np.array([-1 if word is None else word for word in encoding.word_ids], np.int32)
         special = np.asarray(encoding.special_tokens_mask, np.bool_) | (words < 0) | (spans[:, 1] <= prompt_length)

@@ -136,7 +136,7 @@ async def json_answer(kind: str, size: float, write: Callable[[], str | bytes]) 
 
 
 def with_truncated(answer: Response, truncated: int, passages: int = 0) -> Response:
-    """The response, with headers for the number of truncated texts, and of passages of long ones, if there are any."""
+    """Add headers with the number of truncated texts, and of passages of long ones, if any."""
     for name, count in (("truncated", truncated), ("passages", passages)):
         if count:
             answer.headers[f"x-semblance-{name}"] = str(count)

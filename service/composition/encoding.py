@@ -14,7 +14,7 @@ from semblance.service.model_loading.device import cores, device_for
 from semblance.service.observability.metrics import Metrics
 from semblance.service.settings import Settings
 from semblance.service.usecases.documents.embed import DocumentEmbedder
-from semblance.service.usecases.embed import TextEmbedder
+from semblance.service.usecases.text_embedder import TextEmbedder
 
 
 def open_worker(

@@ -29,7 +29,7 @@ from semblance.service.usecases.documents.index import IndexDocuments
 from semblance.service.usecases.documents.index_stream import IndexStream
 from semblance.service.usecases.documents.metadata import ChangeMetadata
 from semblance.service.usecases.documents.store import StoreDocuments
-from semblance.service.usecases.embed import Embed, TextEmbedder
+from semblance.service.usecases.embed import Embed
 from semblance.service.usecases.explain.best_passages import BestPassages
 from semblance.service.usecases.explain.difference import ExplainDifference
 from semblance.service.usecases.explain.explain import Explain
@@ -37,6 +37,7 @@ from semblance.service.usecases.reembed import Reembedder
 from semblance.service.usecases.request_fields import RequestLimits
 from semblance.service.usecases.rerank import Rerank
 from semblance.service.usecases.search.search import Search
+from semblance.service.usecases.text_embedder import TextEmbedder
 
 
 def served_models(settings: Settings) -> LazyModels:

@@ -76,7 +76,7 @@ def read_aliases(listed: str, models: Collection[str]) -> dict[str, ModelChoice]
 
 
 def read_truncations(listed: str, models: Collection[str]) -> dict[str, Truncate]:
-    """Model -> what to do with a text that is longer than it reads, from a list of `MODE` and `model=MODE`.
+    """Parse a list of `MODE` and `model=MODE`: the treatment of long texts by each model.
 
     Raises:
         BadCheckpoint: an entry names no mode or no served model.

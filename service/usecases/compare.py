@@ -12,18 +12,18 @@ from semblance_client.vocabulary.explanation import Explanation
 from semblance_client.vocabulary.responses import RequestWarning, Usage
 from semblance_client.vocabulary.similarity import Similarities, SimilarityMatrix, SimilarityRequest
 
-from semblance.models.alignment.nearest_passages import score_pair, score_passage_pairs
 from semblance.models.alignment.ragged import split_by_size
 from semblance.models.catalogue import explainable, required_vectors, similarity
 from semblance.models.embeddings import TokenEmbeddings, Want
+from semblance.models.nearest_passages import score_pair, score_passage_pairs
 from semblance.models.protocols import Encoder
 from semblance.service.ports.calibration import Calibrations
 from semblance.service.ports.embedding import ServedModels
 from semblance.service.turns import Offload, in_thread
 from semblance.service.usecases.collections import DEFAULT_MEASURE
-from semblance.service.usecases.embed import BY_DEFAULT, InputText, TextEmbedder, Truncation
 from semblance.service.usecases.explain.word_links import word_links
 from semblance.service.usecases.request_fields import RequestLimits, require_at_most
+from semblance.service.usecases.text_embedder import BY_DEFAULT, InputText, TextEmbedder, Truncation
 
 Pair: TypeAlias = tuple[TokenEmbeddings, TokenEmbeddings]
 

@@ -14,7 +14,7 @@ from semblance.service.replication.access import CollectionAccess
 from semblance.service.replication.retries import retry_on_conflict
 from semblance.service.usecases.collections import Collections, collection_response, cut_for
 from semblance.service.usecases.documents.embed import DocumentEmbedder
-from semblance.service.usecases.embed import InputText
+from semblance.service.usecases.text_embedder import InputText
 
 STEP_DOCUMENTS = 256  # at most, embedded and committed together; of long ones, the store returns fewer
 

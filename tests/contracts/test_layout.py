@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.support.project import PROJECT
 
-NOUNS = {"text", "embeddings", "explanation", "protocols", "runtime", "errors", "catalogue"}
+NOUNS = {"text", "embeddings", "explanation", "nearest_passages", "protocols", "runtime", "errors", "catalogue"}
 MAX_MODULES = 12
 FAMILIES = {  # one method a file, found by its name
     "models/measures",

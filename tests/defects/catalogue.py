@@ -208,7 +208,7 @@ DEFECTS = (
     ),
     Defect(
         "cache: the key does not say how texts are truncated",
-        "semblance.service.usecases.embed.TextEmbedder.embed",
+        "semblance.service.usecases.text_embedder.TextEmbedder.embed",
         "{want}:{role}:{truncate}:",
         "{want}:{role}:",
         ("tests/service/usecases/test_embed.py",),

@@ -355,7 +355,7 @@ def test_each_side_says_which_characters_were_read(api: Api) -> None:
 
 def test_long_texts_are_explained_by_their_nearest_passages(api: Api) -> None:
     needle = "The old lighthouse keeper feeds three orange cats. "
-    text = "Ships carry grain along the coast in autumn. " * 60 + needle + "Nobody knows the price of salt. " * 60
+    text = "Ships carry grain along the coast in autumn. " * 60 + needle + "The price of salt is unknown. " * 60
     answer = api.post("/explain", {"a": "a keeper of a lighthouse and his cats", "b": text})
     explained = answer.json()
     assert int(answer.headers["x-semblance-passages"]) > 5

@@ -23,7 +23,8 @@ from semblance.service.api.routing import JsonRoute, StrictRoute, Use, json_answ
 from semblance.service.model_loading.registry import LazyModels
 from semblance.service.settings import Settings
 from semblance.service.turns import in_thread
-from semblance.service.usecases.embed import AT_END, Embed, InputText, Truncation
+from semblance.service.usecases.embed import Embed
+from semblance.service.usecases.text_embedder import AT_END, InputText, Truncation
 
 router = APIRouter(prefix="/api", tags=["ollama"], route_class=JsonRoute)
 pages = APIRouter(prefix="/api", tags=["ollama"], route_class=StrictRoute)

@@ -21,8 +21,8 @@ from semblance_client.vocabulary.other_apis import (
 from semblance_client.vocabulary.responses import MAX_WARNINGS, TokenUsage
 
 from semblance.models.alignment.relevant_spans import RelevantSpans
-from semblance.service.usecases.embed import InputText
 from semblance.service.usecases.rerank import RankedDocument, Reranking
+from semblance.service.usecases.text_embedder import InputText
 
 MAX_PLACES = 20  # truncated documents that a warning names
 LOWEST = float(np.finfo(np.float32).min)  # raw score of a document without text: TEI's clients need a number

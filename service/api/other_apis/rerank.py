@@ -45,9 +45,9 @@ from semblance.service.api.other_apis.texts import STRING, TEXT, LenientBody, Mo
 from semblance.service.api.routing import JsonRoute, Use, json_answer, with_truncated
 from semblance.service.errors import InvalidRequest, Problem
 from semblance.service.settings import Settings
-from semblance.service.usecases.embed import InputText
 from semblance.service.usecases.request_fields import require_at_most
 from semblance.service.usecases.rerank import DEFAULT_MEASURE, Rerank, RerankParams
+from semblance.service.usecases.text_embedder import InputText
 
 router = APIRouter(tags=["compare"], route_class=JsonRoute)
 

@@ -44,8 +44,9 @@ from semblance.service.process.readiness import Readiness
 from semblance.service.settings import Settings
 from semblance.service.usecases.collections import DEFAULT_MEASURE
 from semblance.service.usecases.compare import Compare
-from semblance.service.usecases.embed import Embed, InputText, TextTokens, Truncation
+from semblance.service.usecases.embed import Embed, TextTokens
 from semblance.service.usecases.request_fields import require_at_most
+from semblance.service.usecases.text_embedder import InputText, Truncation
 
 router = APIRouter(tags=["tei"], route_class=JsonRoute)
 pages = APIRouter(tags=["tei"], route_class=StrictRoute)

@@ -27,8 +27,8 @@ from semblance.models.tokenization.openai import openai_tokens
 from semblance.service.errors import InvalidRequest, Problem
 from semblance.service.model_loading.registry import LazyModels
 from semblance.service.turns import Offload, in_thread
-from semblance.service.usecases.embed import InputText, Truncation
 from semblance.service.usecases.request_fields import require_at_most
+from semblance.service.usecases.text_embedder import InputText, Truncation
 
 
 def _no_zero(tokens: int | None) -> int | None:

@@ -42,8 +42,9 @@ from semblance.service.model_loading.registry import LazyModels
 from semblance.service.settings import Settings
 from semblance.service.usecases.collections import DEFAULT_MEASURE
 from semblance.service.usecases.compare import Compare
-from semblance.service.usecases.embed import Embed, InputText, TextVectors, TokenVectors
+from semblance.service.usecases.embed import Embed, TextVectors, TokenVectors
 from semblance.service.usecases.request_fields import require_at_most
+from semblance.service.usecases.text_embedder import InputText
 
 router = APIRouter(tags=["compare"], route_class=JsonRoute)
 

@@ -25,7 +25,7 @@ from semblance.service.model_loading.device import find_model, load_model
 from semblance.service.ports.documents import Document
 from semblance.service.settings import Settings, read_settings
 from semblance.service.usecases.documents.embed import DocumentEmbedder
-from semblance.service.usecases.embed import InputText
+from semblance.service.usecases.text_embedder import InputText
 
 BLOCK = 256  # rows that are read and written together, as the service stores them
 BLOCKS_AHEAD = 4  # that wait or are encoded: texts of similar lengths are taken from all of them

@@ -34,11 +34,11 @@ from semblance.service.usecases.documents.clusters import (
     document_score,
     nearest_documents,
 )
-from semblance.service.usecases.embed import TextEmbedder
 from semblance.service.usecases.explain.explain import DEFAULT_MEASURE
 from semblance.service.usecases.explain.word_links import word_links
 from semblance.service.usecases.request_fields import requested_filter, requested_version, require_at_most
 from semblance.service.usecases.search.rescoring import INDEX_MEASURE, PassageScorer
+from semblance.service.usecases.text_embedder import TextEmbedder
 
 PAGE, MAX_PAGE = 1000, 10_000  # documents checked for a response in JSON
 ATTEMPTS = 5  # of a search whose collection is replaced

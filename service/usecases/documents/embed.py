@@ -19,7 +19,7 @@ from semblance.models.tokenization.passages import Cut, Span, cut_passages, fits
 from semblance.service.errors import InvalidRequest, Problem
 from semblance.service.ports.documents import DocumentEmbedding, GivenEmbedding
 from semblance.service.turns import in_thread
-from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings, unread_warning
+from semblance.service.usecases.text_embedder import InputText, TextEmbedder, TextEmbeddings, unread_warning
 
 CHARS_PER_TOKEN = 40  # a text of more than that is cut without being tokenized as a whole first
 PASSAGES = 64  # of one document that are encoded together: 20 MB of token vectors

@@ -26,8 +26,8 @@ from semblance.service.replication.retries import retry_on_conflict
 from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.cursors import Place, read_cursor, write_cursor
 from semblance.service.usecases.documents.embed import DocumentEmbedder, DocumentEmbeddings
-from semblance.service.usecases.embed import InputText
 from semblance.service.usecases.request_fields import requested_version
+from semblance.service.usecases.text_embedder import InputText
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from functools import partial
 import numpy as np
 from semblance_client.vocabulary.responses import RequestWarning
 
-from semblance.models.alignment.nearest_passages import score_passages
 from semblance.models.catalogue import similarity
 from semblance.models.embeddings import Floats, TokenEmbeddings
 from semblance.models.explanation import tokens_of
+from semblance.models.nearest_passages import score_passages
 from semblance.models.protocols import Encoder
 from semblance.models.text import Truncate
 from semblance.models.tokenization.passages import Span
@@ -25,8 +25,8 @@ from semblance.service.replication.access import CollectionAccess
 from semblance.service.replication.retries import retry_on_conflict
 from semblance.service.turns import in_thread
 from semblance.service.usecases.collections import Collections
-from semblance.service.usecases.embed import InputText, TextEmbedder, Truncation, unread_warning
 from semblance.service.usecases.search.ordering import bonus_of
+from semblance.service.usecases.text_embedder import InputText, TextEmbedder, Truncation, unread_warning
 
 RESCORED_PASSAGES = 3  # of a document, the nearest by vector; the best of them makes the score of a measure
 

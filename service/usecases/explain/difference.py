@@ -16,7 +16,6 @@ from semblance_client.vocabulary.difference import (
 from semblance_client.vocabulary.explanation import PassageSpan
 from semblance_client.vocabulary.responses import RequestWarning
 
-from semblance.models.alignment.nearest_passages import explain_passages
 from semblance.models.catalogue import explainable
 from semblance.models.explanation import (
     DifferencePart,
@@ -27,16 +26,17 @@ from semblance.models.explanation import (
     difference_parts,
     tokens_of,
 )
+from semblance.models.nearest_passages import explain_passages
 from semblance.models.protocols import Encoder
 from semblance.models.tokenization.passages import Span
 from semblance.models.tokenization.terms import document_terms, query_terms
 from semblance.service.ports.documents import Version
 from semblance.service.turns import in_thread
-from semblance.service.usecases.embed import InputText
 from semblance.service.usecases.explain.best_passages import BestPassage, BestPassages, DocumentQuery, QueriedDocuments
 from semblance.service.usecases.explain.explain import DEFAULT_MEASURE
 from semblance.service.usecases.explain.word_links import side
 from semblance.service.usecases.search.ordering import bonus_of, term_bonus
+from semblance.service.usecases.text_embedder import InputText
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,18 +14,18 @@ from semblance_client.vocabulary.explanation import (
 )
 from semblance_client.vocabulary.responses import RequestWarning
 
-from semblance.models.alignment.nearest_passages import explain_passages
 from semblance.models.catalogue import explainable
 from semblance.models.embeddings import TokenEmbeddings
 from semblance.models.explanation import Explanation, ReadText
+from semblance.models.nearest_passages import explain_passages
 from semblance.models.protocols import Encoder
 from semblance.models.tokenization.passages import Span
 from semblance.service.ports.calibration import Calibrations, FittedCalibration
 from semblance.service.ports.embedding import ServedModels
 from semblance.service.turns import in_thread
-from semblance.service.usecases.embed import InputText, TextEmbedder, Truncation
 from semblance.service.usecases.explain.best_passages import BestPassages, DocumentQuery
 from semblance.service.usecases.explain.word_links import read_texts, strongest_links
+from semblance.service.usecases.text_embedder import InputText, TextEmbedder, Truncation
 
 DEFAULT_MEASURE = "rcmd_words"  # its parts are few strong links of words, whatever measure ranks a search
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from semblance_client.vocabulary import explanation as vocabulary
 from semblance_client.vocabulary.explanation import DEFAULT_LINKS, Granularity, Link, Side, Token
 
-from semblance.models.alignment.nearest_passages import explain_passages, nearest_passages
 from semblance.models.embeddings import TokenEmbeddings
 from semblance.models.explanation import Explanation, ReadText, tokens_of
+from semblance.models.nearest_passages import explain_passages, nearest_passages
 from semblance.models.protocols import Explainable
 from semblance.models.text import Units
 

@@ -9,7 +9,6 @@ from semblance_client.vocabulary.search import SearchRequest
 
 from semblance.service.filters import Filter
 from semblance.service.ports.documents import Version
-from semblance.service.usecases.embed import InputText
 from semblance.service.usecases.request_fields import (
     RequestLimits,
     requested_filter,
@@ -17,6 +16,7 @@ from semblance.service.usecases.request_fields import (
     require_at_most,
 )
 from semblance.service.usecases.search.choice import Choice
+from semblance.service.usecases.text_embedder import InputText
 
 # they contain nine of the ten best by rcmd, or more, on real collections: benchmarks/quality/candidates.py
 DEFAULT_CANDIDATES = 100

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, TypeAlias, TypeVar
 
-from semblance.models.alignment.nearest_passages import score_passages
 from semblance.models.alignment.quantized_tokens import dequantize_many, is_codes
 from semblance.models.alignment.ragged import split_by_size
 from semblance.models.catalogue import required_vectors
 from semblance.models.embeddings import TokenEmbeddings, Want
+from semblance.models.nearest_passages import score_passages
 from semblance.models.protocols import Encoder, Similarity
 from semblance.models.text import TokenizedText
 from semblance.service.observability.stages import timed
@@ -22,8 +22,8 @@ from semblance.service.ports.documents import Collection, CutDocuments, PassageK
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.threads import until_left
 from semblance.service.turns import in_thread
-from semblance.service.usecases.embed import InputText, TextEmbedder
 from semblance.service.usecases.search.results import SearchHit
+from semblance.service.usecases.text_embedder import InputText, TextEmbedder
 
 log = logging.getLogger(__name__)
 

@@ -15,11 +15,11 @@ from semblance.service.ports.documents import PassageKey, unknown_document
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.turns import Offload
 from semblance.service.usecases.collections import Collections
-from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings, Truncation
 from semblance.service.usecases.request_fields import RequestLimits, require_at_most
 from semblance.service.usecases.search.params import SearchParams
 from semblance.service.usecases.search.rescoring import INDEX_MEASURE, PassageScorer
 from semblance.service.usecases.search.session import ATTEMPTS, SearchSession
+from semblance.service.usecases.text_embedder import InputText, TextEmbedder, TextEmbeddings, Truncation
 
 
 class Search:

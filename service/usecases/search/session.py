@@ -11,9 +11,9 @@ from semblance_client.vocabulary.responses import Usage
 from semblance_client.vocabulary.search import Hits, SearchResults
 
 from semblance.models.alignment.highlight import HighlightOptions, highlight
-from semblance.models.alignment.nearest_passages import explain_passages
 from semblance.models.catalogue import explainable
 from semblance.models.embeddings import TokenEmbeddings, unit_rows
+from semblance.models.nearest_passages import explain_passages
 from semblance.models.protocols import Explainable
 from semblance.models.tokenization.terms import query_terms
 from semblance.service.errors import CollectionReplaced
@@ -25,7 +25,6 @@ from semblance.service.ports.documents import Collection, PassageKey
 from semblance.service.ports.indexes import Hit, HybridHit, HybridPassage, HybridQuery, IndexReader
 from semblance.service.threads import until_left
 from semblance.service.turns import Offload, in_thread
-from semblance.service.usecases.embed import TextEmbeddings
 from semblance.service.usecases.explain.best_passages import RESCORED_PASSAGES
 from semblance.service.usecases.explain.word_links import word_links
 from semblance.service.usecases.search.hits import IndexHits, RankedHit, RankedHits, ids_of
@@ -38,6 +37,7 @@ from semblance.service.usecases.search.results import (
     SearchHit,
     facets_response,
 )
+from semblance.service.usecases.text_embedder import TextEmbeddings
 
 ATTEMPTS = 5  # of a request whose collection is replaced; and of a ranking whose hits are rewritten
 

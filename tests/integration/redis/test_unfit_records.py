@@ -15,7 +15,7 @@ from semblance.models.embeddings import TokenEmbeddings, Want
 from semblance.service.caches.record import pack, unpack
 from semblance.service.caches.redis import PREFIX
 from semblance.service.observability.metrics import Metrics
-from semblance.service.usecases.embed import InputText, TextEmbedder
+from semblance.service.usecases.text_embedder import InputText, TextEmbedder
 from tests.integration.redis.checked_lookups import caching
 from tests.service.usecases.test_embed import RecordingEmbedder
 from tests.support.servers.redis_server import RedisServer

@@ -20,7 +20,7 @@ from semblance.service.batching.worker import Worker
 from semblance.service.caches.memory import MemoryCache
 from semblance.service.errors import EncodingFailed
 from semblance.service.observability.metrics import Metrics
-from semblance.service.usecases.embed import InputText, TextEmbedder
+from semblance.service.usecases.text_embedder import InputText, TextEmbedder
 from tests.support.small_model import load, make_small
 
 TEXTS = ["A cat walks.", "A fish.", "A horse.", "A cow.", "the cat and the fish", "green grass", "1", "horse!"]

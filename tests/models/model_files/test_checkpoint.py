@@ -284,7 +284,7 @@ def test_every_setting_that_changes_vectors_changes_the_space(folder: Path) -> N
     assert len(spaces) == 7
 
 
-def test_another_length_is_an_option_with_a_space_of_its_own(folder: Path) -> None:
+def test_another_length_has_another_space(folder: Path) -> None:
     plain, longer = (read_source(f"{folder}{option}") for option in ("", "?max_tokens=512"))
     assert (plain.max_tokens, longer.max_tokens) == (256, 512)
     assert plain.space != longer.space

@@ -26,12 +26,12 @@ from semblance.service.usecases.documents.duplicates import FindDuplicates
 from semblance.service.usecases.documents.embed import DocumentEmbedder
 from semblance.service.usecases.documents.index import IndexDocuments
 from semblance.service.usecases.documents.metadata import ChangeMetadata
-from semblance.service.usecases.embed import TextEmbedder
 from semblance.service.usecases.explain.best_passages import BestPassages
 from semblance.service.usecases.explain.explain import Explain
 from semblance.service.usecases.reembed import Reembedder
 from semblance.service.usecases.request_fields import RequestLimits
 from semblance.service.usecases.search.search import Search
+from semblance.service.usecases.text_embedder import TextEmbedder
 from tests.support.interrupted_node import InterruptedNode
 
 LIMITS = RequestLimits.of(Settings())

@@ -12,8 +12,8 @@ from semblance.models.explanation import tokens_of
 from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.errors import UnknownDocument, WriteConflict
 from semblance.service.replication.retries import ATTEMPTS
-from semblance.service.usecases.embed import InputText
 from semblance.service.usecases.explain.best_passages import DocumentQuery
+from semblance.service.usecases.text_embedder import InputText
 from tests.service.usecases.one_service import OneService
 from tests.service.usecases.test_search import InterruptedStore, open_search, write
 from tests.support.vectors import unit_vector

@@ -22,7 +22,7 @@ from semblance.service.ports.embedding import ServedModels
 from semblance.service.turns import TurnThreads
 from semblance.service.usecases import compare as compare_module
 from semblance.service.usecases.compare import Compare
-from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings
+from semblance.service.usecases.text_embedder import InputText, TextEmbedder, TextEmbeddings
 from tests.service.usecases.one_service import LIMITS
 from tests.support.token_matrices import embeddings_of
 from tests.support.waiting import CEILING_S

@@ -19,7 +19,7 @@ from semblance.service.caches.memory import MemoryCache
 from semblance.service.errors import InvalidRequest, Problem
 from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.embedding import EmbeddingCache, Miss
-from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings, Truncation
+from semblance.service.usecases.text_embedder import InputText, TextEmbedder, TextEmbeddings, Truncation
 from tests.support.small_model import load, write_glove
 
 LONG = "two " + "word " * 600 + "cats"

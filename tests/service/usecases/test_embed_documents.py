@@ -13,7 +13,7 @@ from semblance.service.errors import InvalidRequest
 from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.documents import GivenEmbedding
 from semblance.service.usecases.documents.embed import DocumentEmbedder
-from semblance.service.usecases.embed import InputText, TextEmbedder
+from semblance.service.usecases.text_embedder import InputText, TextEmbedder
 from tests.service.usecases.test_embed import RecordingEmbedder
 from tests.support.random_encoder import RandomEncoder
 

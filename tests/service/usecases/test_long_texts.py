@@ -9,17 +9,18 @@ import pytest
 from semblance_client.vocabulary.explanation import ExplainRequest
 from semblance_client.vocabulary.similarity import Pair, Similarities, SimilarityMatrix, SimilarityRequest
 
-from semblance.models.alignment.nearest_passages import nearest_passages
 from semblance.models.encoders.transformer import Transformer
+from semblance.models.nearest_passages import nearest_passages
 from semblance.models.tokenization.passages import auto_cut, cut_passages
 from semblance.service.caches.memory import MemoryCache
 from semblance.service.errors import InvalidRequest, TooManyTokens
 from semblance.service.observability.metrics import Metrics
 from semblance.service.settings import Settings
 from semblance.service.usecases.compare import Compare
-from semblance.service.usecases.embed import Embed, InputText, TextEmbedder, Truncation
+from semblance.service.usecases.embed import Embed
 from semblance.service.usecases.explain.explain import Explain
 from semblance.service.usecases.request_fields import RequestLimits
+from semblance.service.usecases.text_embedder import InputText, TextEmbedder, Truncation
 from tests.service.usecases.one_service import StaticModels
 from tests.service.usecases.test_embed import RecordingEmbedder
 
@@ -46,7 +47,7 @@ async def vectors(
     return np.asarray(found.vectors)
 
 
-async def test_vector_of_a_long_text_is_the_mean_of_its_passages(minilm: Transformer) -> None:
+async def test_a_long_text_is_the_mean_of_its_passages(minilm: Transformer) -> None:
     cut = auto_cut(minilm)
     assert cut is not None
     spans = cut_passages(LONG, cut, lambda parts: minilm.tokenize(parts, "query", "END"))
@@ -118,7 +119,7 @@ async def test_passages_come_from_the_cache(minilm: Transformer) -> None:
     assert len(recorded.encoded) == len(set(recorded.encoded)) == _passages(minilm, LONG) + 1
 
 
-async def test_a_long_text_that_was_truncated_before_is_read_in_passages(minilm: Transformer) -> None:
+async def test_truncated_vectors_are_not_taken_for_passages(minilm: Transformer) -> None:
     embed, _ = embedder()
     cut = await embed.embed(minilm, texts(LONG), "query", "pooled", Truncation("END"))
     read = await embed.embed(minilm, texts(LONG), "query", "pooled", Truncation("PASSAGES"))

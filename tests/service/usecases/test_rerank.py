@@ -8,8 +8,8 @@ from semblance.models.encoders.transformer import Transformer
 from semblance.service.caches.memory import MemoryCache
 from semblance.service.observability.metrics import Metrics
 from semblance.service.usecases import rerank
-from semblance.service.usecases.embed import InputText, TextEmbedder
 from semblance.service.usecases.rerank import Rerank, RerankParams
+from semblance.service.usecases.text_embedder import InputText, TextEmbedder
 from tests.service.usecases.one_service import StaticModels
 from tests.service.usecases.test_embed import RecordingEmbedder
 

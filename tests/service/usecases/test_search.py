@@ -33,11 +33,11 @@ from semblance.service.ports.documents import (
     Document,
     Write,
 )
-from semblance.service.usecases.embed import InputText
 from semblance.service.usecases.search.choice import Choice, marginally_relevant
 from semblance.service.usecases.search.rescoring import CHUNK, CHUNK_TOKENS, PassageScorer
 from semblance.service.usecases.search.results import ScoredPassage, SearchHit
 from semblance.service.usecases.search.session import ATTEMPTS
+from semblance.service.usecases.text_embedder import InputText
 from tests.conftest import built_in_checkpoint
 from tests.service.usecases.one_service import OneService, running
 from tests.support.random_encoder import RandomEncoder

@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semblance.models import catalogue
-from semblance.models.alignment.nearest_passages import (
+from semblance.models.embeddings import TokenEmbeddings, join_passages
+from semblance.models.explanation import difference_parts
+from semblance.models.nearest_passages import (
     explain_passages,
     nearest_passages,
     score_pair,
     score_passage_pairs,
     score_passages,
 )
-from semblance.models.embeddings import TokenEmbeddings, join_passages
-from semblance.models.explanation import difference_parts
 from semblance.models.protocols import Explainable
 from semblance.models.text import TokenizedText
 

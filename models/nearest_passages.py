@@ -14,7 +14,7 @@ from semblance.models.protocols import Explainable, Similarity
 
 
 def nearest_passages(a: TokenEmbeddings, b: TokenEmbeddings) -> tuple[TokenEmbeddings, TokenEmbeddings]:
-    """The passage of each text that stands nearest to one of the other, by the cosine of their pooled vectors.
+    """Find the two passages with the largest cosine of their pooled vectors, one of each text.
 
     A text that is not read in passages stands for itself; of equally near passages, the first ones are returned.
     """
@@ -27,7 +27,7 @@ def nearest_passages(a: TokenEmbeddings, b: TokenEmbeddings) -> tuple[TokenEmbed
 
 
 def score_pair(measure: Similarity, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
-    """Score of two texts; a measure of tokens scores their nearest passages, one of pooled vectors the whole texts."""
+    """Score two texts: measures of tokens score the nearest passages, others the whole texts."""
     return measure.score(a, b) if measure.needs == "pooled" else measure.score(*nearest_passages(a, b))
 
 
