@@ -209,7 +209,7 @@ DEFECTS = (
     Defect(
         "cache: the key does not say how texts are truncated",
         "semblance.service.usecases.text_embedder.TextEmbedder.embed",
-        "{want}:{role}:{truncate}:",
+        "{want}:{role}:{kept}{max_tokens or ''}:",
         "{want}:{role}:",
         ("tests/service/usecases/test_embed.py",),
     ),
