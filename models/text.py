@@ -124,9 +124,12 @@ class TokenizedText:
         return replace(self, text=text, spans=spans, is_passage=True)
 
     def cut_to(self, limit: int, truncate: Truncate) -> TokenizedText:
-        """Remove tokens beyond `limit` at the end, or with START there; none of them is special."""
+        """Remove tokens beyond `limit` at the end, or with START there; a token of the text is kept.
+
+        None of them is special.
+        """
         own = np.flatnonzero(~self.special)
-        excess = len(self) - limit
+        excess = min(len(self) - limit, len(own) - 1)
         if excess <= 0:
             return self
         keep = np.ones(len(self), np.bool_)
@@ -207,7 +210,7 @@ def _token_problem(text: TokenizedText, max_tokens: int | None) -> tuple[str, st
         return "empty_text", "it has no tokens"
     if max_tokens is not None and len(text) > max_tokens:
         return "text_too_long", (
-            f"its {len(text):,} tokens exceed the {max_tokens:,} that the model reads: shorten it, or allow this by "
+            f"its {len(text):,} tokens exceed the {max_tokens:,} that are read: shorten it, or allow this by "
             "the field for truncation (`truncate` in this API and OpenAI's: PASSAGES, END or START)"
         )
     return None

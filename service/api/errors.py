@@ -75,6 +75,7 @@ _MESSAGES: Mapping[str, str] = {
     "model_attributes_type": "it must be an object, such as {...}",
     "extra_forbidden": "the schema has no such field",
     "missing": "it is required",
+    "none_required": "it is not supported: leave it out",
     "string_type": "it must be a string",
     "list_type": "it must be a list",
     "too_short": "it must not be empty",

@@ -93,6 +93,8 @@ OPERATIONS: Mapping[str, tuple[str, ...]] = {
     "show_as_ollama": (*_FIELDS, *_MODEL, "ill_formed_text"),
     "list_tags": (*_QUERY, "overloaded"),
     "get_version": _QUERY,
+    "embed_under_version": (*_COMPARED, _TOKENS),
+    "embed_as_cohere": (*_COMPARED, _TOKENS),
     "get_info": _QUERY,
     "get_health": _QUERY,
 }  # fmt: skip

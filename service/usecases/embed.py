@@ -104,8 +104,11 @@ class Embed:
         model: str | None = None,
         truncation: Truncation = BY_DEFAULT,
         role: Role = "query",
+        normalize: bool = False,
     ) -> TokenVectors:
         """Encode each text to its token vectors, special ones included; a long one in passages.
+
+        With `normalize`, they have unit length.
 
         Raises:
             UnknownModel: no model of that name is served.
@@ -117,6 +120,8 @@ class Embed:
             detail = f"{embedded.tokens:,} token vectors exceed the limit of {MAX_TOKEN_VECTORS:,} of one answer"
             raise InvalidRequest([Problem(texts[0].pointer.rpartition("/")[0], "out_of_range", detail)])
         vectors = [embedding.vectors for embedding in embedded.embeddings]
+        if normalize:
+            vectors = [unit_rows(rows).astype(np.float32) for rows in vectors]
         return TokenVectors(encoder, vectors, embedded.truncated, embedded.tokens, embedded.passages)
 
     async def tokenize(self, texts: Sequence[InputText], role: Role) -> TextTokens:

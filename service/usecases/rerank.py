@@ -24,7 +24,7 @@ from semblance.service.ports.embedding import ModelChoices
 from semblance.service.turns import Offload, in_thread
 from semblance.service.usecases.compare import CHUNK_PRODUCTS, comparison_cost
 from semblance.service.usecases.explain.word_links import read_texts, strongest_links
-from semblance.service.usecases.text_embedder import InputText, TextEmbedder, TextEmbeddings, Truncation
+from semblance.service.usecases.text_embedder import AT_END, InputText, TextEmbedder, TextEmbeddings, Truncation
 
 DEFAULT_MEASURE = "rcmd1_words"  # its links are words, and additional words of a document do not lower its score
 EMPTY = "empty_text"
@@ -42,6 +42,8 @@ class RerankParams:
         spans: which relevant spans of the results to return; None for none.
         explain: whether to return the links of the results.
         min_probability: least probability of a result by the calibration of the measure.
+        max_tokens: most tokens that are read of a document, from its beginning; None for no limit.
+        max_passages: most passages of a long document; None for no limit.
     """
 
     query: InputText
@@ -53,6 +55,19 @@ class RerankParams:
     spans: SpanOptions | None = None
     explain: bool = False
     min_probability: float | None = None
+    max_tokens: int | None = None
+    max_passages: int | None = None
+
+    def truncation_of(self, encoder: Encoder) -> Truncation:
+        """The truncation of documents, which are cut if they may have less than the encoder reads."""
+        if self.max_tokens is None or self.max_tokens >= encoder.max_tokens:
+            return Truncation(self.truncate)
+        return Truncation("END", self.max_tokens)
+
+    def passages_of(self, encoder: Encoder) -> int:
+        """Most passages of a document, each with as many tokens as the encoder reads."""
+        by_tokens = MAX_PASSAGES if self.max_tokens is None else max(1, self.max_tokens // encoder.max_tokens)
+        return min(by_tokens, self.max_passages or MAX_PASSAGES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +89,18 @@ class RankedDocument:
 
 @dataclass(frozen=True, slots=True)
 class Reranking:
-    """Results, best first; equal scores keep the order of the request."""
+    """Results, best first; equal scores keep the order of the request.
+
+    Attributes:
+        truncated: positions of documents that were truncated.
+        limited: whether the request limits what is read of a document.
+    """
 
     encoder: Encoder
     measure: Similarity
     results: Sequence[RankedDocument]
     truncated: Sequence[int]
+    limited: bool
     tokens: int
     warnings: Sequence[RequestWarning]
     calibration: FittedCalibration | None
@@ -153,6 +174,7 @@ class Rerank:
             measure=measure,
             results=results,
             truncated=scored.truncated,
+            limited=params.max_tokens is not None or params.max_passages is not None,
             tokens=query.tokens + documents.tokens + scored.further_tokens,
             warnings=[*query.warnings, *warnings, *documents.warnings],
             calibration=calibration,
@@ -169,7 +191,7 @@ class Rerank:
             try:
                 return (
                     places,
-                    await self._texts.embed(encoder, texts, "document", want, Truncation(params.truncate)),
+                    await self._texts.embed(encoder, texts, "document", want, params.truncation_of(encoder)),
                     warnings,
                 )
             except InvalidRequest as error:
@@ -187,11 +209,13 @@ class Rerank:
     ) -> _ScoredTexts:
         """Documents, or their passages if they were truncated at their end; `MAX_PASSAGES` at most."""
         all_truncated = [place for place, cut in zip(places, documents.truncated, strict=True) if cut]
-        cut = auto_cut(encoder) if params.truncate == "END" else None
+        cut = auto_cut(encoder) if params.truncation_of(encoder) == AT_END else None
         if cut is None or not all_truncated:
             return _ScoredTexts(places, documents.embeddings, all_truncated, 0)
-        spans = await self._spans(encoder, [params.documents[place] for place in all_truncated], cut)
-        long = dict(zip(all_truncated, spans, strict=False))
+        most = params.passages_of(encoder)
+        spans = await self._spans(encoder, [params.documents[place] for place in all_truncated], cut, most)
+        long = {place: own[:most] for place, own in zip(all_truncated, spans, strict=False)}
+        read_whole = {place for place, own in zip(all_truncated, spans, strict=False) if len(own) <= most}
         parts = [(place, span) for place, own in long.items() for span in own]
         texts = [InputText(params.documents[at].text[slice(*span)], params.documents[at].pointer) for at, span in parts]
         read = await self._texts.tokenize(encoder, texts, "document", limited=False)
@@ -205,19 +229,19 @@ class Rerank:
         return _ScoredTexts(
             places=[*(place for place, _ in whole), *(place for place, _ in parts)],
             embeddings=[*(each for _, each in whole), *within],
-            truncated=[place for place in all_truncated if place not in long],
+            truncated=[place for place in all_truncated if place not in read_whole],
             further_tokens=found.tokens,
         )
 
-    async def _spans(self, encoder: Encoder, documents: Sequence[InputText], cut: Cut) -> list[list[Span]]:
-        """Spans of the passages of the first documents."""
+    async def _spans(self, encoder: Encoder, documents: Sequence[InputText], cut: Cut, most: int) -> list[list[Span]]:
+        """Spans of the passages of the first documents, of which `most` are read of each."""
         tokenize = partial(encoder.tokenize, role="document", truncate="END")
 
         def spans() -> list[list[Span]]:
             found: list[list[Span]] = []
             for document in documents:
                 own = cut_passages(document.text, cut, tokenize)
-                if sum(map(len, found)) + len(own) > MAX_PASSAGES:
+                if sum(min(len(each), most) for each in [*found, own]) > MAX_PASSAGES:
                     break
                 found.append(own)
             return found

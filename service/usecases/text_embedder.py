@@ -219,8 +219,8 @@ class TextEmbedder:
         try:
             tokenized = await self._embedder.tokenize(encoder, distinct, role, truncate)
             if max_tokens is not None:
+                require_tokens(tokenized, max_tokens if truncate == "NONE" else None)
                 tokenized = [tokens.cut_to(max_tokens, truncate) for tokens in tokenized]
-                require_tokens(tokenized)
         except BadTexts as error:
             raise InvalidRequest(_located(error, distinct, texts)) from error
         return {tokens.text: tokens for tokens in tokenized}

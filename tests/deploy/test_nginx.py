@@ -32,6 +32,8 @@ READS = [
     *(("POST", path) for path in ("/v1/embeddings", "/rerank", "/v2/rerank", "/score", "/pooling", "/", "/embed_all")),
     *(("POST", f"/api/{path}") for path in ("embed", "embeddings", "show")),
     *(("POST", path) for path in ("/embeddings", "/search/", "/openai/deployments/a/embeddings?api-version=1")),
+    ("POST", "/v1/embed"),
+    ("POST", "/v2/embed"),
     LONG_READ,
 ]
 CHANGE, WRITE = ("PUT", "/collections/a", "application/json"), ("POST", "/collections/a/documents", "application/json")

@@ -125,6 +125,9 @@ def call_as_others(client: GeneratedClient) -> None:
     deployment = client.EmbedAsAzureDeployment.MINILM
     named = client.call("embed_as_azure", deployment, body=client.DeploymentEmbeddingsRequest(input_=TEXT))
     assert (named.model, len(named.data)) == ("minilm", 1)
+    first = client.call("embed_under_version", body=client.CohereEmbedRequest(texts=[TEXT]))
+    second = client.call("embed_as_cohere", body=client.CohereEmbedV2Request(texts=[TEXT]))
+    assert first.embeddings == second.embeddings.float_
     empty = client.EmbeddingsRequest(input_="", model=client.EmbeddingsRequestModel.MINILM)
     status, refusal = client.answer("embed_texts", body=empty)
     assert (status, refusal.error.code) == (400, "empty_text")

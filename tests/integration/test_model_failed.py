@@ -69,6 +69,8 @@ def test_the_text_alone_is_named_and_others_get_their_scores(api: Api) -> None:
         ("/v1/embeddings", {"input": [FINE, BAD]}),
         ("/embed", {"inputs": [FINE, BAD]}),
         ("/api/embed", {"input": [FINE, BAD]}),
+        ("/v1/embed", {"texts": [FINE, BAD]}),
+        ("/v2/embed", {"texts": [FINE, BAD]}),
         ("/v1/rerank", {"query": "a horse", "documents": [FINE, BAD]}),
         ("/v2/rerank", {"query": BAD, "documents": [FINE]}),
         ("/rerank", {"query": "a horse", "texts": [FINE, BAD]}),

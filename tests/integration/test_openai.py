@@ -11,6 +11,7 @@ import pytest
 
 from semblance.models.embeddings import Floats
 from semblance.models.tokenization import openai
+from semblance.service.api.other_apis.encodings import numbers_of
 from semblance.service.api.other_apis.texts import openai_decoder
 from semblance.service.errors import InvalidRequest
 from tests.integration.conftest import Api, code_of
@@ -93,7 +94,7 @@ def test_long_texts_are_rejected_or_truncated_if_asked(api: Api) -> None:
     refused = api.post("/v1/embeddings", body | {"truncate": "NONE"})
     assert (*code_of(refused), refused.json()["error"]["param"]) == (400, "text_too_long", "input")
     assert "/input/1" in refused.json()["message"]
-    assert "its 603 tokens exceed the 256 that the model reads" in refused.json()["message"]
+    assert "its 603 tokens exceed the 256 that are read" in refused.json()["message"]
     assert "truncate" in refused.json()["message"]
     end, start = (api.ok("/v1/embeddings", body | {"truncate": each}) for each in ("END", "START"))
     assert end["truncated"] == start["truncated"] == [False, True]
@@ -117,6 +118,57 @@ def test_truncate_prompt_tokens_keeps_the_last_tokens_unless_told_otherwise(api:
     assert "no token would be left" in refused.json()["message"]
 
 
+def test_objects_with_text_are_texts(api: Api) -> None:
+    objects = [{"text": text} for text in TEXTS[:2]]
+    assert np.array_equal(vectors(api, objects), vectors(api, TEXTS[:2]))  # type: ignore[arg-type]
+    assert embed(api, objects[0])["data"] == embed(api, [TEXTS[0]])["data"]
+    image = api.post("/v1/embeddings", {"model": "minilm", "input": ["x", {"image": "y"}]})
+    assert code_of(image) == (400, "invalid_value")
+    assert "/input/1" in image.json()["message"]
+
+
+def test_numbers_have_the_type_that_voyage_asks_for(api: Api) -> None:
+    whole = vectors(api, TEXTS, dimensions=30)
+    for type_, dtype in {"float": "<f4", "int8": "i1", "uint8": "u1", "binary": "i1", "ubinary": "u1"}.items():
+        expected = numbers_of(whole, type_)  # type: ignore[arg-type]
+        fields = {"output_dtype": type_, "output_dimension": 30}
+        found = [each["embedding"] for each in embed(api, TEXTS, **fields)["data"]]
+        assert np.array_equal(np.array(found, dtype), expected)
+        coded = [each["embedding"] for each in embed(api, TEXTS, **fields, encoding_format="base64")["data"]]
+        assert np.array_equal(np.array([np.frombuffer(base64.b64decode(each), dtype) for each in coded]), expected)
+
+
+def test_several_types_are_an_object_as_jina_has_it(api: Api) -> None:
+    [one] = embed(api, "A cat.", embedding_type=["float", "ubinary", "base64"])["data"]
+    for type_, found in one["embedding"].items():
+        alone = {"embedding_type": type_, "encoding_format": "base64"}  # clients of OpenAI send that unasked
+        assert embed(api, "A cat.", **alone)["data"][0]["embedding"] == found
+        assert embed(api, "A cat.", encoding_type=type_)["data"][0]["embedding"] == found
+    assert list(one["embedding"]) == ["float", "ubinary", "base64"]
+
+
+def test_booleans_say_whether_long_texts_are_truncated(api: Api) -> None:
+    body = {"model": "minilm", "input": "word " * 600 + "end"}
+    end = api.ok("/v1/embeddings", body | {"truncate": "END"})
+    for field in ("truncate", "truncation"):
+        assert api.ok("/v1/embeddings", body | {field: True}) == end
+        assert code_of(api.post("/v1/embeddings", body | {field: False})) == (400, "text_too_long")
+    null = api.post("/v1/embeddings", body | {"truncate": None, "truncation": None})
+    assert null.json() == api.post("/v1/embeddings", body).json()
+
+
+def test_fields_of_the_same_meaning_exclude_each_other(api: Api) -> None:
+    for names in (
+        {"dimensions": 8, "output_dimension": 8},
+        {"output_dtype": "int8", "embedding_type": "int8"},
+        {"truncate": True, "truncation": True},
+        {"normalized": True, "use_activation": True},
+    ):
+        refused = api.post("/v1/embeddings", {"model": "minilm", "input": "x", **names})
+        assert code_of(refused) == (400, "invalid_request")
+        assert all(name in refused.json()["message"] for name in names)
+
+
 def test_unknown_fields_are_ignored_and_null_is_the_default(api: Api) -> None:
     plain = embed(api, "A cat.")
     assert embed(api, "A cat.", user="someone", colour=[1], encoding_format=None, dimensions=None) == plain
@@ -125,6 +177,7 @@ def test_unknown_fields_are_ignored_and_null_is_the_default(api: Api) -> None:
 
 def test_the_models_are_listed(api: Api) -> None:
     listed = api.get("/v1/models")["data"]
+    assert [each["id"] for each in listed] == [each["name"] for each in listed]
     assert [each["id"] for each in listed] == [each["name"] for each in api.get("/models")["models"]]
     assert {each["owned_by"] for each in listed} == {"semblance"}
     assert api.get("/v1/models/minilm") == listed[-1]

@@ -193,7 +193,59 @@ def test_the_form_of_voyage(api: Api) -> None:
     assert len(cohere["results"]) == 2
 
 
+def test_requests_that_may_be_of_voyage_are_answered_for_all(api: Api) -> None:
+    body = {"query": QUERY, "documents": DOCUMENTS, "model": "minilm"}
+    for path in ("/rerank", "/v1/rerank"):
+        answer = api.ok(path, {**body, "truncation": True})
+        assert [each["index"] for each in answer["data"]] == order(answer["results"])
+        assert [sorted(each) for each in answer["data"]] == [["index", "relevance_score"]] * 4
+        shown = api.ok(path, {**body, "return_documents": True})
+        assert [each["document"] for each in shown["data"]] == [each["document"]["text"] for each in shown["results"]]
+        assert "data" not in api.ok(path, {**body, "top_n": 4})
+    assert "data" not in api.ok("/v2/rerank", body)
+
+
+def test_a_hundred_documents_are_a_search_unit(api: Api) -> None:
+    for count, units in ((1, 1), (100, 1), (101, 2), (250, 3)):
+        body = {"query": QUERY, "documents": [str(i) for i in range(count)], "return_documents": False, "top_n": 1}
+        assert api.ok("/v2/rerank", body)["meta"]["billed_units"] == {"search_units": units}
+
+
+def test_only_the_tokens_that_are_asked_for_are_read(api: Api) -> None:
+    filler = "The museum opens at nine. Guides wait at the gate. Children pay half. "
+    long = filler * 30 + "If the parcel never came, ask the courier. " + filler * 30
+    short = "the museum opens at nine the parcel never came"
+    documents = [filler, short, "", long]
+
+    def scores(**fields: Any) -> dict[int, float]:
+        return {each["index"]: each["raw_score"] for each in results(api, documents=documents, **fields)[:3]}
+
+    whole, limited = scores(), scores(max_tokens_per_doc=7)
+    alone = results(api, documents=["the museum opens at nine"])[0]["raw_score"]
+    assert limited[1] == pytest.approx(alone, abs=1e-6), "five words between two special tokens"
+    assert whole[1] > limited[1] + 0.1
+    for fields in ({"max_tokens_per_doc": 512}, {"max_doc_length": 512}, {"max_chunks_per_doc": 2}):
+        read = scores(**fields)
+        assert [read[i] for i in (0, 1)] == pytest.approx([whole[i] for i in (0, 1)], abs=1e-6)
+        assert whole[3] > read[3] + 0.1, "its best passage comes later"
+    assert scores(max_tokens_per_doc=4096) == pytest.approx(whole, abs=1e-6)
+
+
+def test_documents_that_are_not_read_whole_are_named(api: Api) -> None:
+    body = {"query": QUERY, "documents": ["word. " * 900, "x", "one two three four"]}
+    for fields, places in (
+        ({"max_chunks_per_doc": 1}, "0"),
+        ({"max_tokens_per_doc": 5}, "0, 2"),
+        ({"max_tokens_per_doc": 300}, "0"),
+    ):
+        answer = api.post("/v2/rerank", body | fields)
+        assert answer.headers["x-semblance-truncated"] == str(len(places.split()))
+        assert answer.json()["meta"]["warnings"] == [f"truncated to fewer tokens: documents {places}"]
+    refused = api.post("/v1/rerank", body | {"truncation": False})
+    assert (refused.status_code, refused.json()["code"]) == (400, "text_too_long")
+
+
 def test_other_fields_are_ignored_and_null_is_the_default(api: Api) -> None:
-    ignored: dict[str, Any] = {"max_tokens_per_doc": None, "max_chunks_per_doc": 3, "priority": 0, "user": "someone"}
+    ignored: dict[str, Any] = {"max_tokens_per_doc": None, "priority": 0, "user": "someone"}
     defaults: dict[str, Any] = dict.fromkeys(["model", "return_documents", "relevant_spans", "rank_fields"])
     assert results(api, **ignored, **defaults) == results(api)

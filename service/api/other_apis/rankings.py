@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import uuid
 from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-from pydantic import BaseModel, RootModel
+from pydantic import BaseModel, Field, RootModel
 from semblance_client.vocabulary import other_apis as vocabulary
 from semblance_client.vocabulary.other_apis import (
     ApiVersion,
@@ -24,6 +25,7 @@ from semblance.models.alignment.relevant_spans import RelevantSpans
 from semblance.service.usecases.rerank import RankedDocument, Reranking
 from semblance.service.usecases.text_embedder import InputText
 
+UNIT = 100  # documents of a search unit of Cohere's
 MAX_PLACES = 20  # truncated documents that a warning names
 LOWEST = float(np.finfo(np.float32).min)  # raw score of a document without text: TEI's clients need a number
 
@@ -53,8 +55,16 @@ class TeiRank(BaseModel):
     text: str | None = None
 
 
-def ranking(found: Reranking, texts: Sequence[InputText] | None, version: Literal["1", "2"]) -> Ranking:
-    """The response for most clients, with the texts unless None."""
+class AnyRanking(Ranking):
+    """Results for clients of most APIs, and for those of Voyage if the request may be theirs."""
+
+    data: list[VoyageResult] | None = Field(
+        None, description="The results as in Voyage's API; absent if the request has fields of another API."
+    )
+
+
+def ranking(found: Reranking, documents: int, texts: Sequence[InputText] | None, version: Literal["1", "2"]) -> Ranking:
+    """The response for most clients, to a number of documents, with their texts unless None."""
     return Ranking(
         id=uuid.uuid4().hex,
         model=found.encoder.name,
@@ -64,7 +74,7 @@ def ranking(found: Reranking, texts: Sequence[InputText] | None, version: Litera
         results=[_result(result, found, texts) for result in found.results],
         meta=RankingMeta(
             api_version=ApiVersion(version=version),
-            billed_units=BilledUnits(),
+            billed_units=BilledUnits(search_units=math.ceil(documents / UNIT)),
             tokens=InputTokens(input_tokens=found.tokens),
             warnings=_warnings(found),
         ),
@@ -72,17 +82,21 @@ def ranking(found: Reranking, texts: Sequence[InputText] | None, version: Litera
     )
 
 
+def any_ranking(
+    found: Reranking,
+    documents: int,
+    texts: Sequence[InputText] | None,
+    version: Literal["1", "2"],
+    voyage_texts: Sequence[InputText] | None,
+) -> AnyRanking:
+    """The response for clients of any API, whose defaults for returned texts differ."""
+    return AnyRanking(**dict(ranking(found, documents, texts, version)), data=_voyage_results(found, voyage_texts))
+
+
 def voyage_response(found: Reranking, texts: Sequence[InputText] | None) -> VoyageResponse:
     """The response for clients of Voyage, with the texts unless None."""
     return VoyageResponse(
-        data=[
-            VoyageResult(
-                index=result.index,
-                relevance_score=result.relevance,
-                document=texts and texts[result.index].text,
-            )
-            for result in found.results
-        ],
+        data=_voyage_results(found, texts),
         model=found.encoder.name,
         usage=TokenUsage(prompt_tokens=found.tokens, total_tokens=found.tokens),
     )
@@ -100,6 +114,13 @@ def tei_ranks(found: Reranking, texts: Sequence[InputText] | None, *, raw: bool)
             for result in found.results
         ]
     )
+
+
+def _voyage_results(found: Reranking, texts: Sequence[InputText] | None) -> list[VoyageResult]:
+    return [
+        VoyageResult(index=result.index, relevance_score=result.relevance, document=texts and texts[result.index].text)
+        for result in found.results
+    ]
 
 
 def _result(result: RankedDocument, found: Reranking, texts: Sequence[InputText] | None) -> vocabulary.RankedDocument:
@@ -127,5 +148,6 @@ def _warnings(found: Reranking) -> list[str]:
         places = ", ".join(map(str, found.truncated[:MAX_PLACES])) + (
             " ..." if len(found.truncated) > MAX_PLACES else ""
         )
-        shown.insert(0, f"truncated to the {found.encoder.max_tokens} tokens that the model reads: documents {places}")
+        limit = "fewer tokens" if found.limited else f"the {found.encoder.max_tokens} tokens that the model reads"
+        shown.insert(0, f"truncated to {limit}: documents {places}")
     return shown[:MAX_WARNINGS]

@@ -34,14 +34,27 @@ from semblance_client.vocabulary.other_apis import Ranking
 
 from semblance.models.alignment.relevant_spans import SpanOptions
 from semblance.service.api.other_apis.rankings import (
+    AnyRanking,
     TeiRank,
     VoyageResponse,
+    any_ranking,
     ranking,
     tei_ranks,
     voyage_response,
 )
 from semblance.service.api.other_apis.tei import Direction, end_of
-from semblance.service.api.other_apis.texts import STRING, TEXT, LenientBody, ModelChoiceName, one_as_list
+from semblance.service.api.other_apis.texts import (
+    STRING,
+    TEXT,
+    TEXT_OBJECT,
+    ModelChoiceName,
+    OnlyFalse,
+    VllmFields,
+    at_most_one,
+    end_if,
+    one_as_list,
+    text_of,
+)
 from semblance.service.api.routing import JsonRoute, Use, json_answer, with_truncated
 from semblance.service.errors import InvalidRequest, Problem
 from semblance.service.settings import Settings
@@ -62,18 +75,12 @@ def _document(value: object) -> object:
     return value
 
 
-def _text_of(value: object) -> object:
-    """The text of an object with the field text, as Jina's API has it."""
-    return value["text"] if isinstance(value, dict) and "text" in value else value
-
-
-_TEXT_OBJECT = {"type": "object", "properties": {"text": TEXT}, "required": ["text"]}
 _DOCUMENT = {"anyOf": [STRING, {"type": "object", "additionalProperties": True}]}
 _LIST = keywords(type="array", items=_DOCUMENT, minItems=1, known_maxItems="max_texts")
 
 _NO_TEXTS = {"properties": {"documents": {"anyOf": [STRING, _LIST]}, "texts": {"type": "null"}}}
 
-Query = Annotated[Text, BeforeValidator(_text_of), WithJsonSchema({"anyOf": [TEXT, _TEXT_OBJECT]})]
+Query = Annotated[Text, BeforeValidator(text_of), WithJsonSchema({"anyOf": [TEXT, TEXT_OBJECT]})]
 Documents = Annotated[
     list[Annotated[Any, PlainValidator(_document)]],
     Field(min_length=1),
@@ -81,6 +88,9 @@ Documents = Annotated[
     BeforeValidator(one_as_list),
     WithJsonSchema({"anyOf": [STRING, _LIST]}),
 ]
+
+
+_VOYAGE_FIELDS = {"query", "documents", "model", "top_k", "return_documents", "truncation"}
 
 
 class SpansIn(BaseModel):
@@ -93,7 +103,7 @@ class SpansIn(BaseModel):
     max_spans: int | None = Field(None, ge=1, description="Most spans of a document; all if null.")
 
 
-class RerankRequest(LenientBody):
+class RerankRequest(VllmFields):
     """A query and documents. Fields that are not listed here are ignored."""
 
     model_config = ConfigDict(
@@ -118,26 +128,56 @@ class RerankRequest(LenientBody):
     top_n: int | None = Field(None, ge=0, description="Most results; 0, null or more than there are: all.")
     top_k: int | None = Field(None, ge=0, description="The same in Voyage's API, whose answer has `data`.")
     truncation: bool | None = None
-    """Ignored: long documents are always truncated."""
+    """False rejects documents that are longer than the model reads.
+
+    By default their best passage counts.
+    """
     rank_fields: list[String] | None = Field(
         None, min_length=1, description="Fields of documents that are objects, read as lines `field: value`."
     )
     return_documents: bool | None = Field(
         None, description="False leaves them out; by default only Voyage's answer does."
     )
-    max_tokens_per_doc: int | None = Field(None, ge=1, description="Ignored: the model reads its own maximum.")
+    max_tokens_per_doc: int | None = Field(None, ge=1)
+    """Most tokens that are read of a document, special ones included; null is no limit.
+
+    If they are more than the model reads at once, whole passages are read.
+    """
+    max_doc_length: int | None = Field(None, ge=1)
+    """The same in Jina's API."""
+    max_chunks_per_doc: int | None = Field(None, ge=1)
+    """Most passages that are read of a document."""
     relevant_spans: SpansIn | None = None
     """Return the spans of each result that make its score."""
     min_probability: MinProbability = None
     explain: bool | None = None
     """Not Cohere's: also return the links between words."""
+    truncate_prompt_tokens: Literal[-1] | None = None
+    return_embeddings: OnlyFalse | None = None
+    raw_scores: bool | None = None
+    """TEI's: with `texts`, scores of the measure, not mapped to [0, 1].
 
+    With `documents`, each result has `raw_score`.
+    """
+
+    _one_limit = at_most_one("max_tokens_per_doc", "max_doc_length")
     _known_form = require_one_of("documents", otherwise=_DOCUMENTS_NEEDED)
+
+    @model_validator(mode="after")
+    def _mapped_scores(self) -> Self:
+        if self.raw_scores and self.documents is not None:
+            raise PydanticCustomError("invalid_request", "raw_scores needs texts; with documents, read raw_score")
+        return self
 
     @property
     def is_voyage(self) -> bool:
         """Whether it has the field of Voyage's API alone, which its client sends even if null."""
         return self.top_n is None and "top_k" in self.model_fields_set
+
+    @property
+    def may_be_voyage(self) -> bool:
+        """Whether all its fields are Voyage's, whose client for TypeScript leaves out `top_k`."""
+        return self.model_fields_set <= _VOYAGE_FIELDS
 
     @property
     def top(self) -> int | None:
@@ -147,7 +187,7 @@ class RerankRequest(LenientBody):
     @property
     def end(self) -> Truncate:
         """The end at which long texts are truncated."""
-        return "END"
+        return end_if(self.truncation, "END")
 
     @property
     def spans(self) -> SpanOptions | None:
@@ -195,8 +235,6 @@ class RerankOrTeiRequest(RerankRequest):
     texts: Annotated[list[String] | None, Bounded, AtMostTexts] = Field(
         None, min_length=1, description="TEI's documents."
     )
-    raw_scores: bool | None = None
-    """TEI's: scores of the measure, not mapped to [0, 1]."""
     return_text: bool | None = None
     """TEI's: return the texts."""
     truncate: bool | None = None
@@ -215,7 +253,7 @@ class RerankOrTeiRequest(RerankRequest):
     @property
     def end(self) -> Truncate:
         """The end at which long texts are truncated."""
-        return end_of(None if self.texts is None else self.truncate, self.truncation_direction)
+        return end_of(self.truncation if self.texts is None else self.truncate, self.truncation_direction)
 
     def inputs(self) -> list[InputText]:
         """The texts of the documents. Raises InvalidRequest if some have none."""
@@ -231,24 +269,24 @@ def _shown(value: JsonValue) -> str:
 @router.post(
     "/rerank",
     summary="Order documents, for clients of many APIs",
-    response_model=Ranking | VoyageResponse | list[TeiRank],
+    response_model=AnyRanking | VoyageResponse | list[TeiRank],
 )
 async def rerank_texts(body: RerankOrTeiRequest, rerank: Use[Rerank], settings: Use[Settings]) -> Response:
     """Order documents by their relevance to a query, best first."""
-    return await _answer(body, rerank, settings, "2", voyage=body.is_voyage)
+    return await _answer(body, rerank, settings, "2", voyage=True)
 
 
 @router.post(
     "/v1/rerank",
     summary="Order documents, as Jina's API does",
-    response_model=Ranking | VoyageResponse,
+    response_model=AnyRanking | VoyageResponse,
 )
 async def rerank_as_jina(body: RerankRequest, rerank: Use[Rerank], settings: Use[Settings]) -> Response:
     """Order documents by their relevance to a query, best first.
 
     Cohere's API v1 and Voyage's have the same path.
     """
-    return await _answer(body, rerank, settings, "1", voyage=body.is_voyage)
+    return await _answer(body, rerank, settings, "1", voyage=True)
 
 
 @router.post(
@@ -265,6 +303,7 @@ async def _answer(
     body: RerankRequest, rerank: Rerank, settings: Settings, version: Literal["1", "2"], *, voyage: bool
 ) -> Response:
     texts = body.inputs()
+    shown = None if body.return_documents is False else texts
     tei = body if isinstance(body, RerankOrTeiRequest) and body.texts is not None else None
     require_at_most("/texts" if tei else "/documents", len(texts), settings.max_texts, "documents")
     spans, explain = body.spans, bool(body.explain)
@@ -282,6 +321,8 @@ async def _answer(
             spans=spans,
             explain=explain,
             min_probability=body.min_probability,
+            max_tokens=body.max_tokens_per_doc or body.max_doc_length,
+            max_passages=body.max_chunks_per_doc,
         )
     )
 
@@ -289,10 +330,12 @@ async def _answer(
         response: BaseModel
         if tei:
             response = tei_ranks(found, texts if tei.return_text else None, raw=bool(tei.raw_scores))
-        elif voyage:
+        elif voyage and body.is_voyage:
             response = voyage_response(found, texts if body.return_documents else None)
+        elif voyage and body.may_be_voyage:
+            response = any_ranking(found, len(texts), shown, version, texts if body.return_documents else None)
         else:
-            response = ranking(found, None if body.return_documents is False else texts, version)
+            response = ranking(found, len(texts), shown, version)
         return response.model_dump_json(exclude_none=True).encode()
 
     answer = await json_answer("explained ranks" if explain else "ranks", len(found.results), write)

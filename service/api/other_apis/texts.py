@@ -1,12 +1,20 @@
-"""Fields that several APIs have: texts or lists of texts, roles, encodings of vectors."""
+"""Fields that several APIs have: texts or lists of texts, token ids, roles, truncation."""
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, get_args, overload
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PlainValidator, TypeAdapter, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    TypeAdapter,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 from semblance_client.vocabulary.fields import (
     MAX_ENTRIES,
@@ -19,7 +27,6 @@ from semblance_client.vocabulary.fields import (
     keywords,
 )
 
-from semblance.models.embeddings import Floats
 from semblance.models.errors import MissingExtra
 from semblance.models.protocols import TokenDecoder
 from semblance.models.text import Role, Truncate
@@ -38,8 +45,6 @@ def _no_zero(tokens: int | None) -> int | None:
     return tokens
 
 
-EncodingFormat: TypeAlias = Literal["float", "base64"]
-
 MODEL_LIMIT = -1  # of `truncate_prompt_tokens`: as many tokens as the model reads
 TruncatePromptTokens = Annotated[
     Annotated[int, Field(ge=MODEL_LIMIT)] | None,
@@ -53,7 +58,7 @@ TruncationSide = Annotated[
     Field(description="vLLM's: the side at which `truncate_prompt_tokens` removes tokens; null is left."),
 ]
 
-DOCUMENT_TYPES = ("document", "passage", "search_document", "retrieval.passage")  # Voyage, NVIDIA, Cohere, Jina
+DOCUMENT_TYPES = ("document", "passage", "search_document")  # Voyage, NVIDIA, Cohere; Jina's end in ".passage"
 
 _NO_TABLE = (
     "this service cannot read the token ids of OpenAI's models; send texts (in LangChain: "
@@ -86,6 +91,15 @@ def strings(value: object) -> object:
     return one_as_list(value)
 
 
+def text_of(value: object) -> object:
+    """The text of an object with the field text, as Jina's API has it."""
+    return value["text"] if isinstance(value, dict) and "text" in value else value
+
+
+def _texts_of_objects(value: object) -> object:
+    return list(map(text_of, value)) if isinstance(value, list) else text_of(value)
+
+
 def _entries(value: object) -> object:
     """A list of texts and lists of token ids."""
     _require_list(value, "strings", "token ids")
@@ -99,6 +113,7 @@ def _entry(value: object) -> object:
 STRING = keywords(type="string", known_maxLength="max_text_chars")
 TEXT = keywords(type="string", minLength=1, pattern=TEXT_PATTERN, known_maxLength="max_text_chars")
 TEXT_LIST = keywords(type="array", items=TEXT, minItems=1, known_maxItems="max_texts")
+TEXT_OBJECT = {"type": "object", "properties": {"text": TEXT}, "required": ["text"]}
 
 IDS: dict[str, Any] = {"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": MAX_ENTRIES}
 ID_LISTS = keywords(type="array", items=IDS, minItems=1, known_maxItems="max_texts")
@@ -118,6 +133,15 @@ TextsOrIds = Annotated[
     BeforeValidator(_entries),
     WithJsonSchema({"anyOf": [TEXT, _ENTRIES, IDS]}),
 ]
+_OBJECTS = TEXT_LIST | {"items": {"anyOf": [TEXT, TEXT_OBJECT, IDS]}}
+TextsIdsOrObjects = Annotated[
+    TextsOrIds, BeforeValidator(_texts_of_objects), WithJsonSchema({"anyOf": [TEXT, TEXT_OBJECT, _OBJECTS, IDS]})
+]
+TruncateOrFlag = Annotated[
+    Truncate | None,
+    BeforeValidator(lambda value: end_if(value, None) if isinstance(value, bool) else value),
+    WithJsonSchema({"anyOf": [{"enum": [*get_args(Truncate)]}, {"type": "boolean"}, {"type": "null"}]}),
+]
 Decode: TypeAlias = Callable[[Sequence[int]], str]
 """The text of token ids. Raises ValueError: an id is unknown."""
 ModelChoiceName = Annotated[
@@ -127,10 +151,63 @@ ModelChoiceName = Annotated[
 ]
 
 
+def _only(value: bool) -> BeforeValidator:
+    """Reject all but one boolean: a literal type would accept 0 for false."""
+
+    def check(given: object) -> object:
+        if given is not value:
+            raise PydanticCustomError("invalid_value", "only {value} is supported", {"value": str(value).lower()})
+        return given
+
+    return BeforeValidator(check)
+
+
+OnlyFalse: TypeAlias = Annotated[Literal[False], _only(False)]
+OnlyTrue: TypeAlias = Annotated[Literal[True], _only(True)]
+
+
 class LenientBody(RequestBody):
-    """A request body of another API. Fields that it does not list, such as `user`, are ignored."""
+    """A request body of another API. Fields that it does not list, such as `user`, are ignored.
+
+    It lists those that would change the response and are not served, with the values that are.
+    """
 
     model_config = ConfigDict(extra="ignore")
+
+
+class VllmFields(LenientBody):
+    """Fields of vLLM of which only the default is served."""
+
+    add_special_tokens: OnlyTrue | None = None
+    padding: Literal["do_not_pad"] | None = None
+    mm_processor_kwargs: None = None
+    messages: None = None
+
+
+class VllmTruncation(VllmFields):
+    """Fields of vLLM that limit what is read of a text."""
+
+    truncate_prompt_tokens: TruncatePromptTokens = None
+    truncation_side: TruncationSide = None
+
+    def truncation_or(self, otherwise: Truncate | None) -> Truncation:
+        """The truncation of the texts; `otherwise` without these fields."""
+        if self.truncate_prompt_tokens is None:
+            return Truncation(otherwise)
+        end: Truncate = "END" if self.truncation_side == "right" else "START"
+        return Truncation(end, None if self.truncate_prompt_tokens == MODEL_LIMIT else self.truncate_prompt_tokens)
+
+
+def at_most_one(*names: str) -> Any:
+    """Validator of a body in which at most one of these fields is given."""
+
+    def check(body: LenientBody) -> LenientBody:
+        given = [name for name in names if getattr(body, name) is not None]
+        if len(given) > 1:
+            raise PydanticCustomError("invalid_request", "{given}", {"given": f"give either {' or '.join(given)}"})
+        return body
+
+    return model_validator(mode="after")(check)
 
 
 def input_texts(field: str, texts: Sequence[str], most: int) -> list[InputText]:
@@ -195,29 +272,27 @@ async def own_decoder(models: LazyModels, field: str, name: str | None = None) -
     return lambda ids: encoder.decode([ids], skip_special_tokens=True)[0]
 
 
-def role_of(input_type: str | None) -> Role:
-    """The role of texts of a type, as the APIs of this field name types.
+def role_of(*types: str | None) -> Role:
+    """The role of texts, as the APIs of this field name types; documents if any says so.
 
     >>> role_of("search_document"), role_of("search_query"), role_of("classification"), role_of(None)
     ('document', 'query', 'query', 'query')
+    >>> role_of("retrieval.passage"), role_of("retrieval", "passage")
+    ('document', 'document')
     """
-    return "document" if input_type in DOCUMENT_TYPES else "query"
+    return "document" if any(name and name.rpartition(".")[2] in DOCUMENT_TYPES for name in types) else "query"
 
 
-def truncation(
-    truncate: Truncate | None, prompt_tokens: int | None, side: Literal["left", "right"] | None
-) -> Truncation:
-    """The truncation of a request; vLLM's fields precede ours.
+@overload
+def end_if(truncate: bool | None, default: Truncate) -> Truncate: ...
+@overload
+def end_if(truncate: bool | None, default: None) -> Truncate | None: ...
+def end_if(truncate: bool | None, default: Truncate | None) -> Truncate | None:
+    """The end at which long texts are truncated, by whether they are.
 
-    >>> truncation("END", 8, None), truncation(None, -1, "right")
-    (Truncation(mode='START', max_tokens=8), Truncation(mode='END', max_tokens=None))
+    >>> end_if(True, "NONE"), end_if(False, "END"), end_if(None, "END")
+    ('END', 'NONE', 'END')
     """
-    if prompt_tokens is None:
-        return Truncation(truncate)
-    end: Truncate = "END" if side == "right" else "START"
-    return Truncation(end, None if prompt_tokens == MODEL_LIMIT else prompt_tokens)
-
-
-def base64_of(numbers: Floats) -> str:
-    """Numbers as base64 of little-endian float32, row by row."""
-    return base64.b64encode(numbers.astype("<f4").tobytes()).decode()
+    if truncate is None:
+        return default
+    return "END" if truncate else "NONE"

@@ -21,21 +21,17 @@ from semblance_client.vocabulary.fields import (
 )
 from semblance_client.vocabulary.responses import Space, TokenUsage
 
+from semblance.service.api.other_apis.encodings import EncodingFormat, base64_of
 from semblance.service.api.other_apis.texts import (
     TEXT,
     TEXT_LIST,
-    EncodingFormat,
-    LenientBody,
     ModelChoiceName,
     TextsOrIds,
-    TruncatePromptTokens,
-    TruncationSide,
-    base64_of,
+    VllmTruncation,
     decoded_texts,
     input_texts,
     one_as_list,
     own_decoder,
-    truncation,
 )
 from semblance.service.api.routing import JsonRoute, Use, json_answer, with_truncated
 from semblance.service.model_loading.registry import LazyModels
@@ -69,7 +65,7 @@ def _form(*given: str) -> dict[str, Any]:
     return {"required": list(given), "properties": properties}
 
 
-class ScoreRequest(LenientBody):
+class ScoreRequest(VllmTruncation):
     """Two sides of the same length, or one text and several. Other fields are ignored."""
 
     model_config = ConfigDict(
@@ -90,8 +86,6 @@ class ScoreRequest(LenientBody):
     measure: Measure | None = Field(
         None, description=f"Not vLLM's: null is that of the model's name, or {DEFAULT_MEASURE}."
     )
-    truncate_prompt_tokens: TruncatePromptTokens = None
-    truncation_side: TruncationSide = None
 
     _known_form = require_one_of("text_1", "queries", "data_1", otherwise=_FORMS)
 
@@ -138,7 +132,7 @@ class ScoreResponse(BaseModel):
     usage: TokenUsage
 
 
-class PoolingRequest(LenientBody):
+class PoolingRequest(VllmTruncation):
     """A text, or a list of texts, or of token ids of the model. Other fields are ignored."""
 
     model_config = ConfigDict(
@@ -151,8 +145,18 @@ class PoolingRequest(LenientBody):
     """token_embed, the default, returns a vector of each token; embed one of each text."""
     encoding_format: EncodingFormat | None = None
     """base64 holds little-endian float32, row by row; null is float."""
-    truncate_prompt_tokens: TruncatePromptTokens = None
-    truncation_side: TruncationSide = None
+    dimensions: int | None = Field(None, ge=1)
+    """Keep only the first ones; only with the task embed."""
+    use_activation: bool | None = None
+    """Whether vectors have unit length; by default those of texts do, and those of tokens are as the model has them."""
+    embed_dtype: Literal["float32"] | None = None
+    endianness: Literal["native", "little"] | None = None
+
+    @model_validator(mode="after")
+    def _dimensions_of_texts(self) -> Self:
+        if self.dimensions is not None and self.task != "embed":
+            raise PydanticCustomError("invalid_request", "dimensions needs the task embed")
+        return self
 
 
 class PooledText(BaseModel):
@@ -198,8 +202,8 @@ async def _score(body: ScoreRequest, compare: Compare, models: LazyModels, setti
     left, right = body.inputs(settings.max_texts)
     choice = models.resolve(body.model)
     measure = body.measure or choice.measure or DEFAULT_MEASURE
-    length = truncation("END", body.truncate_prompt_tokens, body.truncation_side)
-    result = await compare.pairs(left, right, measure=measure, model=choice.model, truncation=length)
+    truncation = body.truncation_or("END")
+    result = await compare.pairs(left, right, measure=measure, model=choice.model, truncation=truncation)
 
     def write() -> str:
         return ScoreResponse(
@@ -223,9 +227,16 @@ async def pool_texts(
     texts = await decoded_texts(
         "input", body.input, settings.max_texts, lambda: own_decoder(models, "input", body.model)
     )
-    vectors = embed.vectors if body.task == "embed" else embed.token_vectors
-    length = truncation("END", body.truncate_prompt_tokens, body.truncation_side)
-    result = await vectors(texts, model=body.model, truncation=length)
+    model, truncation = body.model, body.truncation_or("END")
+    result: TextVectors | TokenVectors
+    if body.task == "embed":
+        normalize = body.use_activation is not False
+        result = await embed.vectors(
+            texts, model=model, dimensions=body.dimensions, truncation=truncation, normalize=normalize
+        )
+    else:
+        normalize = bool(body.use_activation)
+        result = await embed.token_vectors(texts, model=model, truncation=truncation, normalize=normalize)
     format_ = body.encoding_format or "float"
     numbers = result.tokens * result.encoder.dim
     answer = await json_answer(format_, numbers, lambda: _pooling_json(result, format_))

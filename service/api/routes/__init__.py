@@ -1,6 +1,6 @@
 """Routes, one file a path. A new file exports its `router`, which is listed here."""
 
-from semblance.service.api.other_apis import ollama, openai, rerank, tei, vllm
+from semblance.service.api.other_apis import cohere, ollama, openai, rerank, tei, vllm
 from semblance.service.api.routes import (
     collections,
     documents,
@@ -32,5 +32,6 @@ _MODULES = (
     health,
     tei,
     ollama,
+    cohere,
 )
 ROUTERS = (*(module.router for module in _MODULES), tei.pages, ollama.pages)

@@ -33,18 +33,36 @@ async def list_models(served: Use[LazyModels]) -> ModelList:
     )
 
 
-@router.get("/v1/models", summary="List models, as OpenAI's API does")
+@router.get("/v1/models", summary="List models, as OpenAI's API and Cohere's do")
 async def list_model_names(served: Use[LazyModels]) -> ModelCards:
     """The names of the served models, and their aliases."""
-    return ModelCards(data=[ModelCard(id=name, created=served.since) for name in served.names])
+    cards = [_card(name, served) for name in served.names]
+    return ModelCards(data=cards, models=cards)
 
 
-@router.get("/v1/models/{name:path}", summary="Show a model, as OpenAI's API does")
+@router.get("/v1/models/{name:path}", summary="Show a model, as OpenAI's API and Cohere's do")
 async def show_model_name(name: ModelInPath, served: Use[LazyModels]) -> ModelCard:
     """One name of a served model."""
     if name not in served.names:
         raise UnknownModel(f"no model {name!r} is served: choose one of {', '.join(served.names)}")
-    return ModelCard(id=name, created=served.since)
+    return _card(name, served)
+
+
+def _card(name: str, served: LazyModels) -> ModelCard:
+    model = served.resolve(name).model or served.default
+    return ModelCard(
+        id=name,
+        name=name,
+        endpoints=["embed", "rerank"],
+        context_length=_max_tokens(model, served),
+        created=served.since,
+    )
+
+
+def _max_tokens(name: str, served: LazyModels) -> int | None:
+    """Most tokens that a model reads of a text; None before it is loaded, unless its files say."""
+    encoder = served.loaded().get(name)
+    return encoder.max_tokens if encoder else served.files[name].max_tokens
 
 
 def _model(name: str, served: LazyModels) -> Model:
@@ -56,7 +74,7 @@ def _model(name: str, served: LazyModels) -> Model:
         space=files.space,
         pooling=files.pooling,
         dim=encoder and encoder.dim,
-        max_tokens=encoder.max_tokens if encoder else files.max_tokens,
+        max_tokens=_max_tokens(name, served),
         build=encoder and encoder.build,
         precision=encoder and encoder.precision,
         calibrations=[_calibrated(*each) for each in served.calibrations.items() if each[0][0] == files.space],

@@ -263,6 +263,7 @@ def test_routes_without_a_collection_need_the_scope_only(send: Send) -> None:
         assert send(key, "GET", "/models").status_code == 200
         assert send(key, "POST", "/similarity", {"pairs": [{"a": "x", "b": "y"}]}).status_code == 200
         assert send(key, "POST", "/v1/embeddings", {"input": "x", "model": "minilm"}).status_code == 200
+        assert send(key, "POST", "/v2/embed", {"texts": ["x"]}).status_code == 200
         assert send(key, "POST", "/rerank", {"query": "x", "documents": ["y"]}).status_code == 200
         metrics = send(key, "GET", "/metrics")
         assert metrics.status_code == (200 if key == OPS else 403)

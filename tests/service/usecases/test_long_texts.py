@@ -151,9 +151,14 @@ async def test_texts_are_truncated_to_fewer_tokens(minilm: Transformer, truncate
     assert np.array_equal(found, (await vectors(minilm, kept))[0])
 
 
-async def test_no_token_left_is_rejected(minilm: Transformer) -> None:
-    with pytest.raises(InvalidRequest, match="no tokens"):
-        await vectors(minilm, SHORT, truncate="END", max_tokens=2)
+async def test_a_token_of_each_text_is_kept(minilm: Transformer) -> None:
+    [found] = await vectors(minilm, "quick brown foxes", truncate="END", max_tokens=1)
+    assert np.array_equal(found, (await vectors(minilm, "quick"))[0])
+
+
+async def test_more_tokens_than_a_request_allows_are_rejected(minilm: Transformer) -> None:
+    with pytest.raises(InvalidRequest, match="6 tokens exceed the 4"):
+        await vectors(minilm, "quick brown foxes run", truncate="NONE", max_tokens=4)
 
 
 async def test_a_rejected_text_is_told_both_numbers(minilm: Transformer) -> None:
@@ -162,7 +167,7 @@ async def test_a_rejected_text_is_told_both_numbers(minilm: Transformer) -> None
     [problem] = raised.value.problems
     assert problem.pointer == "/input/1"
     tokens = len(minilm.tokenize([LONG], "query", "PASSAGES")[0])
-    assert f"{tokens:,} tokens exceed the {minilm.max_tokens:,}" in problem.detail
+    assert f"{tokens:,} tokens exceed the {minilm.max_tokens:,} that are read" in problem.detail
     assert "truncate" in problem.detail
 
 

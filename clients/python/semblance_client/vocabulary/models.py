@@ -48,9 +48,15 @@ class ModelList(ResponseBody):
 
 
 class ModelCard(ResponseBody):
-    """A model in the shape of OpenAI's API."""
+    """A model, as OpenAI's API and Cohere's have it."""
 
     id: str
+    name: str
+    """The same, for Cohere's clients."""
+    endpoints: list[Literal["embed", "rerank"]]
+    """Cohere's endpoints that it serves."""
+    context_length: int | None
+    """Most tokens of a text; null if it is known only once the model is loaded."""
     object: Literal["model"] = "model"
     created: int
     """Unix time from which this process serves it."""
@@ -58,10 +64,12 @@ class ModelCard(ResponseBody):
 
 
 class ModelCards(ResponseBody):
-    """Models in the shape of OpenAI's API."""
+    """Models, as OpenAI's API and Cohere's have them."""
 
     object: Literal["list"] = "list"
     data: list[ModelCard]
+    models: list[ModelCard]
+    """The same, for Cohere's clients."""
 
 
 class Live(ResponseBody):

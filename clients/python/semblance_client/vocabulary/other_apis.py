@@ -70,9 +70,9 @@ class RankedDocument(ResponseBody):
 
 
 class BilledUnits(ResponseBody):
-    """Cohere's unit of billing: one a request."""
+    """Cohere's unit of billing: one for each hundred documents."""
 
-    search_units: int = 1
+    search_units: int
 
 
 class InputTokens(ResponseBody):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import voyageai
 
@@ -38,6 +40,29 @@ def test_documents_are_ranked() -> None:
 
 def test_vectors_are_those_of_the_service() -> None:
     check_vectors(lambda texts: client().embed(texts, model=MODEL, input_type="document").embeddings)
+
+
+def test_vectors_have_the_type_that_is_asked_for() -> None:
+    def embed(type_: str | None, **options: Any) -> Any:
+        return client().embed(DOCUMENTS, model=MODEL, output_dtype=type_, **options).embeddings
+
+    floats, signed, unsigned = (embed(type_) for type_ in (None, "binary", "ubinary"))
+    assert [[code + 128 for code in row] for row in signed] == unsigned
+    for row, codes in zip(floats, unsigned, strict=True):
+        assert [codes[place // 8] >> (7 - place % 8) & 1 for place in range(384)] == [int(each > 0) for each in row]
+    assert [[code + 128 for code in row] for row in embed("int8")] == embed("uint8")
+    short = embed("int8", output_dimension=16)
+    assert [len(row) for row in short] == [16] * 3
+    assert max(abs(code) for row in short for code in row) > 20
+
+
+def test_long_texts_are_truncated_unless_it_says_not() -> None:
+    long = ["word " * 600]
+    assert len(client().embed(long, model=MODEL).embeddings) == 1
+    with pytest.raises(voyageai.error.InvalidRequestError, match="truncate"):
+        client().embed(long, model=MODEL, truncation=False)
+    with pytest.raises(voyageai.error.InvalidRequestError, match="truncate"):
+        client().rerank(QUERY, long, MODEL, truncation=False)
 
 
 def test_refusals_raise_its_own_errors() -> None:

@@ -61,6 +61,8 @@ REQUIRED = {
     "GET /api/tags": "read",
     "GET /api/version": "read",
     "POST /openai/deployments/{deployment}/embeddings": "read",
+    "POST /v1/embed": "read",
+    "POST /v2/embed": "read",
     "POST /v1/rerank": "read",
     "POST /v2/rerank": "read",
     "POST /search": "read",
