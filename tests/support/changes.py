@@ -35,6 +35,7 @@ EVERYTHING = (
 COMMANDS, LAB_COMMANDS = "semblance.service.cli", "semblance_lab.cli"
 MAIN = f"{COMMANDS}.main"  # imports the module of a verb when it is called
 FIXTURES = "tests.conftest"
+PROGRAMS = "tests.clients.programs."  # run in environments of their own, by a test that names them
 SOURCES = ("models", "service", "lab", "tests")  # folders whose names say nothing about a file in them
 
 
@@ -110,7 +111,8 @@ class _Graph:
         """Files of tests and of modules with doctests among modules and all that import them."""
         for module in modules.union(*map(self._graph.find_downstream_modules, modules)):
             file = self._files[module]
-            if file.name.startswith("test_") or module.startswith(("semblance.", "semblance_lab.")):
+            is_test = file.name.startswith("test_") and not module.startswith(PROGRAMS)
+            if is_test or module.startswith(("semblance.", "semblance_lab.")):
                 yield str(file.relative_to(PROJECT))
 
 
