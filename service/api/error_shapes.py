@@ -123,14 +123,13 @@ class TeiErrorAnswer(BaseModel):
     error: str
     error_type: Literal["Validation", "Overloaded", "Unhealthy", "Backend"]
     code: str = Field(description="Stable; programs may rely on it.")
-    errors: list[ProblemPart] = Field(default=[], description=PARTS)
 
     @classmethod
     def of(cls, refused: Refused) -> Self:
         """The error in this shape."""
         types: Mapping[int, Any] = {429: "Overloaded", 500: "Backend", 503: "Unhealthy"}
         error_type = types.get(refused.status, "Validation")
-        return cls(error=refused.message, error_type=error_type, code=refused.code, errors=parts_of(refused.parts))
+        return cls(error=refused.message, error_type=error_type, code=refused.code)
 
 
 class OllamaErrorAnswer(BaseModel):

@@ -26,7 +26,7 @@ def check_error(answer: httpx2.Response, status: int, code: str, param: str | No
     error = answer.json()["error"]
     message, parts = error["message"], answer.json()["errors"]
     assert answer.json() == {"error": error, "message": message, "detail": message, "code": code, "errors": parts}
-    assert all(part["pointer"] + ": " + part["detail"] in message for part in parts[:10] if part["pointer"])
+    assert all(part["detail"] in message for part in parts[:10])
     assert sorted(error) == ["code", "message", "param", "type"]
     assert (answer.status_code, error["code"], error["param"]) == (status, code, param)
     assert error["type"] == ("not_found_error" if status == 404 else "invalid_request_error")
@@ -36,7 +36,7 @@ def check_error(answer: httpx2.Response, status: int, code: str, param: str | No
 def check_tei_error(answer: httpx2.Response, code: str) -> str:
     """The message of an error that clients of Text Embeddings Inference read."""
     refused = answer.json()
-    assert sorted(refused) == ["code", "error", "error_type", "errors"]
+    assert sorted(refused) == ["code", "error", "error_type"]
     assert (answer.status_code, refused["error_type"], refused["code"]) == (422, "Validation", code)
     return str(refused["error"])
 

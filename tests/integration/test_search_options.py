@@ -20,14 +20,18 @@ def test_a_document_takes_the_place_of_a_query(api: Api) -> None:
         assert "shipping-001" not in [hit["id"] for hit in found]
 
 
-def test_a_long_document_is_a_query_by_its_first_passage(api: Api) -> None:
+def test_a_long_document_is_a_query(api: Api) -> None:
     api.collection("long")
     passages = ["The harbor lies in the fog and no ship leaves it today. " * 20, "Bread is baked at night. " * 60]
     api.store("long", {"id": "both", "text": "".join(passages)}, {"id": "fog", "text": "Ships wait in the foggy port."})
     api.store("long", {"id": "bread", "text": "Bakers bake bread at night."})
-    answer = api.ok("/search", {"like": "both", "collection": "long"})
-    assert answer["truncated"] == [True]
-    assert [hit["id"] for hit in answer["results"][0]["hits"]] == ["fog", "bread"]
+    first = api.ok("/search", {"like": "both", "collection": "long", "truncate": "END"})
+    assert (first["truncated"], first["usage"]["passages"]) == ([True], 0)
+    assert [hit["id"] for hit in first["results"][0]["hits"]] == ["fog", "bread"]
+    whole = api.ok("/search", {"like": "both", "collection": "long"})
+    assert (whole["truncated"], whole["usage"]["passages"] > 2) == ([False], True)
+    nearer = {hit["id"]: hit["score"] for hit in whole["results"][0]["hits"]}["bread"]
+    assert nearer > {hit["id"]: hit["score"] for hit in first["results"][0]["hits"]}["bread"] + 0.1
 
 
 def test_facets_count_what_passes_filter_and_threshold(api: Api) -> None:

@@ -108,7 +108,7 @@ def test_an_explanation_without_links_has_only_its_rest() -> None:
 
 
 def test_unread_text_is_shortened(client: Client) -> None:
-    why = client.explain(*TEXTS[3])
+    why = client.explain(*TEXTS[3], truncate="END")
     assert why.truncated
     assert why.b.truncated
     text = Page(why._repr_html_()).text

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 from pydantic import BaseModel
 
-from semblance.service.api.error_shapes import ErrorAnswer, TeiErrorAnswer
+from semblance.service.api.error_shapes import ErrorAnswer, OllamaErrorAnswer, TeiErrorAnswer
 from semblance.service.api.errors import ProblemDetails
 from tests.integration.edge.conftest import (
     ADMIN,
@@ -45,7 +45,9 @@ def test_without_a_key_every_other_route_is_closed(anyone: httpx2.Client, method
         assert answer.headers["content-type"] == "application/problem+json"
 
 
-SHAPES: Mapping[str, type[BaseModel]] = {each.__name__: each for each in (ProblemDetails, ErrorAnswer, TeiErrorAnswer)}
+SHAPES: Mapping[str, type[BaseModel]] = {
+    each.__name__: each for each in (ProblemDetails, ErrorAnswer, TeiErrorAnswer, OllamaErrorAnswer)
+}
 
 
 def test_refusals_before_any_route_are_as_documented(service: Service, anyone: httpx2.Client) -> None:

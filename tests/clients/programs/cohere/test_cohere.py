@@ -147,7 +147,7 @@ def test_refusals_raise_its_own_errors(version: Any) -> None:
     assert MODEL in unknown.value.body["message"]
     with pytest.raises(cohere.UnauthorizedError):
         version("wrong", base_url=URL).rerank(model=MODEL, query=QUERY, documents=DOCUMENTS)
-    with pytest.raises(cohere.NotFoundError, match="without it"):
+    with pytest.raises(cohere.NotFoundError, match="without /v1"):
         version(KEY, base_url=f"{URL}/v1").rerank(model=MODEL, query=QUERY, documents=DOCUMENTS)
 
 

@@ -162,7 +162,7 @@ async def test_others_are_served_between_the_parts_of_a_piece() -> None:
         nonlocal turns
         while True:
             turns += 1
-            await asyncio.sleep(0)
+            await asyncio.sleep(0)  # a turn for each part
 
     counting = asyncio.ensure_future(count())
     parts = await unzipped([gzip.compress(bytes(50 * INFLATED))], streamed=True)
