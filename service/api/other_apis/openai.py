@@ -1,4 +1,4 @@
-"""POST /v1/embeddings, and Azure's path: vectors for clients of OpenAI, Voyage, Jina and vLLM."""
+"""POST /v1/embeddings and Azure's path: vectors as OpenAI, Voyage, Jina and vLLM have them."""
 
 from __future__ import annotations
 

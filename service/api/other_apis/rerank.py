@@ -308,8 +308,7 @@ async def _answer(
     require_at_most("/texts" if tei else "/documents", len(texts), settings.max_texts, "documents")
     spans, explain = body.spans, bool(body.explain)
     if spans or explain:
-        explained = min(body.top or len(texts), len(texts))
-        require_at_most("/top_n", explained, settings.max_explained, "explanations")
+        require_at_most("/top_n", min(body.top or len(texts), len(texts)), settings.max_explained, "explanations")
     found = await rerank.rank(
         RerankParams(
             query=InputText(body.query, "/query"),

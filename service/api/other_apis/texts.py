@@ -93,7 +93,7 @@ def strings(value: object) -> object:
 
 def text_of(value: object) -> object:
     """The text of an object with the field text, as Jina's API has it."""
-    return value["text"] if isinstance(value, dict) and "text" in value else value
+    return value["text"] if isinstance(value, dict) and isinstance(value.get("text"), str) else value
 
 
 def _texts_of_objects(value: object) -> object:
