@@ -67,10 +67,15 @@ async def test_explain_shows_the_words_behind_a_score(client: Client) -> None:
     assert "parcel = package" in answer.content[0].text
 
 
+async def test_an_unknown_collection_is_told_the_known_ones(client: Client) -> None:
+    answer: Any = await client.call_tool("search", {"query": "x", "collection": "nosuch"})
+    assert "default" in answer.content[0].text.partition("the collections are: ")[2].split(", ")
+
+
 async def test_refusals_tell_the_model_what_to_change(client: Client) -> None:
     for tool, arguments, reason in (
-        ("search", {"query": "x", "collection": "nosuch"}, "no collection 'nosuch'; the collections are: default"),
-        ("search", {"query": "x", "collection": "a/b"}, "no collection 'a/b'; the collections are: default"),
+        ("search", {"query": "x", "collection": "nosuch"}, "no collection 'nosuch'; the collections are: "),
+        ("search", {"query": "x", "collection": "a/b"}, "no collection 'a/b'; the collections are: "),
         ("search", {"query": "x", "k": 0}, "greater than or equal to 1"),
         ("search", {"query": "x", "filter": {"year": {"near": 1}}}, "/filter"),
         ("similarity", {"text": "a", "others": ["b"], "measure": "nosuch"}, "rcmd_words"),
