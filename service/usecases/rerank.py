@@ -65,7 +65,7 @@ class RerankParams:
         return Truncation("END", self.max_tokens)
 
     def passages_of(self, encoder: Encoder) -> int:
-        """Most passages of a document, each with as many tokens as the encoder reads."""
+        """Maximum number of passages of a document, each of the encoder's maximum length."""
         by_tokens = MAX_PASSAGES if self.max_tokens is None else max(1, self.max_tokens // encoder.max_tokens)
         return min(by_tokens, self.max_passages or MAX_PASSAGES)
 

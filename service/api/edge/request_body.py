@@ -97,7 +97,7 @@ class Gunzip:
         return self._more
 
     def add(self, piece: bytes) -> None:
-        """Add the next piece, once there are no more parts of the others."""
+        """Add the next piece, after all parts of the earlier ones."""
         self._data, self._more = piece, True
 
     def part(self) -> bytes:

@@ -45,7 +45,7 @@ def _no_zero(tokens: int | None) -> int | None:
     return tokens
 
 
-MODEL_LIMIT = -1  # of `truncate_prompt_tokens`: as many tokens as the model reads
+MODEL_LIMIT = -1  # of `truncate_prompt_tokens`: the maximum of the model
 TruncatePromptTokens = Annotated[
     Annotated[int, Field(ge=MODEL_LIMIT)] | None,
     AfterValidator(_no_zero),

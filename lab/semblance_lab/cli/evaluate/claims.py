@@ -28,7 +28,7 @@ def print_claims(paper: str, options: EvaluationOptions) -> None:
     """Test the claims of a paper, or of `all`, and print the verdicts.
 
     Raises:
-        SemblanceError: there is no such paper, or a set or model that a claim needs is missing.
+        SemblanceError: the paper is unknown, or a set or model that a claim needs is missing.
     """
     if paper not in (*papers(), "all"):
         raise UnknownName("papers", paper, (*papers(), "all"))
