@@ -118,6 +118,16 @@ class TokenizedText:
         special: Booleans = self.words < 0
         return special
 
+    @property
+    def is_blank(self) -> bool:
+        """Whether no token is from the text."""
+        return bool(self.special.all())
+
+    def as_blank(self, text: str) -> TokenizedText:
+        """The tokens of a blank text, which are the special ones of this text."""
+        keep = self.special
+        return TokenizedText(text, self.ids[keep], self.spans[keep], self.words[keep], prompted=self.prompted)
+
     def within(self, text: str, start: int) -> TokenizedText:
         """The tokens as those of a longer text, whose characters from `start` on are this one."""
         spans = np.where(self.special[:, None], 0, self.spans + start).astype(np.int32)
@@ -206,7 +216,7 @@ def text_problem(text: str) -> tuple[str, str] | None:
 
 
 def _token_problem(text: TokenizedText, max_tokens: int | None) -> tuple[str, str] | None:
-    if text.special.all():
+    if text.is_blank:
         return "empty_text", "it has no tokens"
     if max_tokens is not None and len(text) > max_tokens:
         return "text_too_long", (

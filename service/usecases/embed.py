@@ -10,12 +10,13 @@ from semblance_client.vocabulary.responses import RequestWarning
 
 from semblance.models.embeddings import Floats, unit_rows
 from semblance.models.protocols import Encoder
-from semblance.models.text import Role, TokenizedText
+from semblance.models.text import Role, TokenizedText, is_visible
 from semblance.service.errors import InvalidRequest, Problem
 from semblance.service.ports.embedding import ServedModels
 from semblance.service.turns import Offload
-from semblance.service.usecases.text_embedder import BY_DEFAULT, InputText, TextEmbedder, Truncation
+from semblance.service.usecases.text_embedder import BY_DEFAULT, EMPTY, InputText, TextEmbedder, Truncation
 
+_BLANK = "it has no visible character, and its vector is that of an empty text"
 MAX_TOKEN_VECTORS = 8192  # of one response: 70 MB of JSON where each has 384 numbers
 
 
@@ -51,7 +52,11 @@ class TextTokens:
 
 
 class Embed:
-    """Returns vectors of texts; those of queries compare as /similarity compares the texts."""
+    """Returns vectors of texts; those of queries compare as /similarity compares the texts.
+
+    A text of invisible characters, such as white space, has the vector of the special tokens alone: that of
+    sentence-transformers, and the zero vector where a model has none. An empty text is rejected.
+    """
 
     def __init__(self, models: ServedModels, texts: TextEmbedder) -> None:
         self._models = models
@@ -87,6 +92,7 @@ class Embed:
         if dimensions > encoder.dim:
             detail = f"{dimensions:,} dimensions exceed the {encoder.dim:,} of {encoder.name}"
             raise InvalidRequest([Problem("/dimensions", "out_of_range", detail)])
+        texts, blank = await self._with_blank(encoder, texts, role)
         embedded = await self._texts.embed(encoder, texts, role, "pooled", truncation)
 
         def shorten() -> Floats:
@@ -95,7 +101,7 @@ class Embed:
 
         vectors = await self._offload.run("shorten", len(texts) * encoder.dim, shorten)
         counts = embedded.tokens, embedded.passages
-        return TextVectors(encoder, vectors, embedded.truncated, *counts, embedded.warnings)
+        return TextVectors(encoder, vectors, embedded.truncated, *counts, [*embedded.warnings, *blank])
 
     async def token_vectors(
         self,
@@ -115,6 +121,7 @@ class Embed:
             InvalidRequest: some texts cannot be encoded, or they have too many tokens together.
         """
         encoder = await self._models.get(model)
+        texts, _ = await self._with_blank(encoder, texts, role)
         embedded = await self._texts.embed(encoder, texts, role, "tokens", truncation)
         if embedded.tokens > MAX_TOKEN_VECTORS:
             detail = f"{embedded.tokens:,} token vectors exceed the limit of {MAX_TOKEN_VECTORS:,} of one answer"
@@ -127,4 +134,22 @@ class Embed:
     async def tokenize(self, texts: Sequence[InputText], role: Role) -> TextTokens:
         """All tokens of each text by the default model. Raises as `token_vectors`."""
         encoder = await self._models.get(None)
+        texts, _ = await self._with_blank(encoder, texts, role)
         return TextTokens(encoder, await self._texts.tokenize(encoder, texts, role, "PASSAGES"))
+
+    async def _with_blank(
+        self, encoder: Encoder, texts: Sequence[InputText], role: Role
+    ) -> tuple[list[InputText], list[RequestWarning]]:
+        """Give blank texts, which encoders reject, their tokens; and warn of them."""
+        blank = {
+            i
+            for i, text in enumerate(texts)
+            if 0 < len(text.text) <= self._texts.max_text_chars and not is_visible(text.text)
+        }
+        if not blank:
+            return [*texts], []
+        [visible] = await self._texts.tokenize(encoder, [InputText("a", "")], role)
+        tokens = visible.as_blank(" ")
+        warnings = [RequestWarning(pointer=texts[i].pointer, code=EMPTY, detail=_BLANK) for i in sorted(blank)]
+        read = [InputText(" ", text.pointer, tokens) if i in blank else text for i, text in enumerate(texts)]
+        return read, warnings

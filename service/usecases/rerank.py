@@ -24,10 +24,16 @@ from semblance.service.ports.embedding import ModelChoices
 from semblance.service.turns import Offload, in_thread
 from semblance.service.usecases.compare import CHUNK_PRODUCTS, comparison_cost
 from semblance.service.usecases.explain.word_links import read_texts, strongest_links
-from semblance.service.usecases.text_embedder import AT_END, InputText, TextEmbedder, TextEmbeddings, Truncation
+from semblance.service.usecases.text_embedder import (
+    AT_END,
+    EMPTY,
+    InputText,
+    TextEmbedder,
+    TextEmbeddings,
+    Truncation,
+)
 
 DEFAULT_MEASURE = "rcmd1_words"  # its links are words, and additional words of a document do not lower its score
-EMPTY = "empty_text"
 MAX_PASSAGES = 1000  # of the documents of a request; those that come after are truncated
 
 

@@ -23,6 +23,7 @@ from semblance.service.ports.embedding import Embedder, EmbeddingCache, Miss
 from semblance.service.threads import until_left
 from semblance.service.turns import in_thread
 
+EMPTY = "empty_text"
 DEFAULT_MODE: Truncate = "PASSAGES"  # where the operator names none for a model
 UNREAD_SHARE = 0.5  # of the letters of a text, from which its response has a warning
 
@@ -67,6 +68,22 @@ class TextEmbeddings:
     def passages(self) -> int:
         """Number of passages in which long texts were read; 0 if there are no long texts."""
         return sum(len(embedding.passages) for embedding in self.embeddings)
+
+
+class _Reading(NamedTuple):
+    """Settings by which the texts of a request are read."""
+
+    encoder: Encoder
+    role: Role
+    want: Want
+    mode: Truncate
+    max_tokens: int | None
+
+    def key(self, text: str) -> str:
+        """The key of a text in the cache."""
+        kept = "END" if self.mode == "PASSAGES" else self.mode  # the vectors of texts within the limit are the same
+        digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+        return f"{self.encoder.build}:{self.want}:{self.role}:{kept}{self.max_tokens or ''}:{digest}"
 
 
 class _PassageText(NamedTuple):
@@ -123,32 +140,20 @@ class TextEmbedder:
             TooManyTokens, Overloaded: see semblance.service.errors.
         """
         self._check_lengths([text for text in texts if text.tokens is None])
-        mode, max_tokens = self.mode(encoder, truncation), truncation.max_tokens
-        kept = "END" if mode == "PASSAGES" else mode  # the vectors of texts within the limit are the same
-        prefix = f"{encoder.build}:{want}:{role}:{kept}{max_tokens or ''}:"
-        cached = await self._cached(prefix, texts)
-        tokens = _known_tokens(cached, texts)
-        untokenized = [text for text in cached if text not in tokens]
-        tokens |= await self._tokenize(encoder, untokenized, texts, role, mode, max_tokens)
+        mode = self.mode(encoder, truncation)
+        reading = _Reading(encoder, role, want, mode, truncation.max_tokens)
+        tokens, cached = await self._look_up(reading, texts)
         passages: Mapping[str, Sequence[_PassageText]] = {}
+        parts: Sequence[InputText] = ()
         if mode == "PASSAGES" and (long := _long(tokens, encoder.max_tokens)):
             passages = await self._passages(encoder, long, role)
             parts = _places(passages, texts)
-            cached = {text: entry for text, entry in cached.items() if text not in passages}
-            cached |= await self._cached(prefix, parts)
-            tokens |= await self._tokenize(encoder, list({part.text: None for part in parts}), parts, role, "END")
+            part_tokens, cached_parts = await self._look_up(reading._replace(mode="END"), parts)
+            tokens |= part_tokens
+            cached = {text: entry for text, entry in cached.items() if text not in passages} | cached_parts
         found = self._usable(cached, tokens, encoder.dim, want)
         missing = [tokens[text] for text in cached if text not in found]
-        try:
-            encoded = await self._embedder.encode(encoder, missing, want, bulk=bulk)
-        except ModelFailed as error:
-            raise EncodingFailed(
-                _located(error, [text.text for text in missing], [*texts, *_places(passages, texts)])
-            ) from error
-        new = {text.text: embeddings for text, embeddings in zip(missing, encoded, strict=True)}
-        if not bulk:  # bulk texts are stored elsewhere, and would evict what requests use repeatedly
-            await self._cache.set_many({prefix + _digest(text): embeddings for text, embeddings in new.items()})
-        found |= new
+        found |= await self._encode(reading, missing, [*texts, *parts], bulk=bulk)
         found |= {text: _joined(text, cuts, found) for text, cuts in passages.items()}
         tokens |= {text: tokens_of(found[text]) for text in passages}
         return TextEmbeddings(
@@ -158,10 +163,31 @@ class TextEmbedder:
             warnings=_unread(encoder, tokens, texts),
         )
 
-    async def _cached(self, prefix: str, texts: Sequence[InputText]) -> dict[str, TokenEmbeddings | Miss]:
-        """Look up each distinct text in the cache."""
-        keys = {text.text: prefix + _digest(text.text) for text in texts}
-        return dict(zip(keys, await self._cache.get_many(list(keys.values())), strict=True))
+    async def _look_up(
+        self, reading: _Reading, texts: Sequence[InputText]
+    ) -> tuple[dict[str, TokenizedText], dict[str, TokenEmbeddings | Miss]]:
+        """Tokens of each distinct text, and its entry in the cache. Raises InvalidRequest."""
+        keys = {text.text: reading.key(text.text) for text in texts}
+        cached = dict(zip(keys, await self._cache.get_many(list(keys.values())), strict=True))
+        tokens = _known_tokens(cached, texts)
+        untokenized = [text for text in cached if text not in tokens]
+        tokens |= await self._tokenize(
+            reading.encoder, untokenized, texts, reading.role, reading.mode, reading.max_tokens
+        )
+        return tokens, cached
+
+    async def _encode(
+        self, reading: _Reading, texts: Sequence[TokenizedText], places: Sequence[InputText], *, bulk: bool
+    ) -> dict[str, TokenEmbeddings]:
+        """Encode and cache texts, which stand at these places. Raises EncodingFailed."""
+        try:
+            encoded = await self._embedder.encode(reading.encoder, texts, reading.want, bulk=bulk)
+        except ModelFailed as error:
+            raise EncodingFailed(_located(error, [text.text for text in texts], places)) from error
+        new = {text.text: embeddings for text, embeddings in zip(texts, encoded, strict=True)}
+        if not bulk:  # bulk texts are stored elsewhere, and would evict what requests use repeatedly
+            await self._cache.set_many({reading.key(text): embeddings for text, embeddings in new.items()})
+        return new
 
     async def _passages(
         self, encoder: Encoder, long: Mapping[str, TokenizedText], role: Role
@@ -203,7 +229,9 @@ class TextEmbedder:
         """
         if limited:
             self._check_lengths(texts)
-        tokens = await self._tokenize(encoder, list({text.text: None for text in texts}), texts, role, truncate)
+        tokens = _known_tokens({}, texts)
+        untokenized = list({text.text: None for text in texts if text.text not in tokens})
+        tokens |= await self._tokenize(encoder, untokenized, texts, role, truncate)
         return [tokens[text.text] for text in texts]
 
     async def _tokenize(
@@ -249,10 +277,10 @@ class TextEmbedder:
 
 
 def _known_tokens(cached: Mapping[str, TokenEmbeddings | Miss], texts: Sequence[InputText]) -> dict[str, TokenizedText]:
-    """The tokens of the texts that the cache or the caller has."""
-    found = {text: entry.text for text, entry in cached.items() if isinstance(entry, TokenEmbeddings)}
-    found |= {text.text: text.tokens for text in texts if text.tokens is not None}
-    return {text: tokens for text, tokens in found.items() if tokens is not None}
+    """The tokens that the cache or the caller has; those of blank texts are the caller's."""
+    entries = {text: entry.text for text, entry in cached.items() if isinstance(entry, TokenEmbeddings)}
+    found = {text: tokens for text, tokens in entries.items() if tokens is not None and not tokens.is_blank}
+    return found | {text.text: text.tokens for text in texts if text.tokens is not None}
 
 
 def _long(tokens: Mapping[str, TokenizedText], max_tokens: int) -> dict[str, TokenizedText]:
@@ -305,7 +333,3 @@ def unread_warning(encoder: Encoder, pointer: str, share: float) -> list[Request
         "its scores mean little"
     )
     return [RequestWarning(pointer=pointer, code="unread_text", detail=detail)]
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

@@ -34,17 +34,6 @@ def test_a_request_without_text_has_no_vectors(api: Api, texts: dict[str, object
     assert (answer["embeddings"], answer["prompt_eval_count"]) == ([], 0)
 
 
-def test_blank_texts_get_the_zero_vector(api: Api) -> None:
-    blank, cat, empty, hidden = api.ok("/api/embed", {"model": "minilm", "input": [" \n", CAT, "", "\u200b"]})[
-        "embeddings"
-    ]
-    assert cat == api.ok("/api/embed", {"model": "minilm", "input": CAT})["embeddings"][0]
-    assert blank == empty == hidden == [0.0] * 384
-    assert api.ok("/api/embed", {"model": "minilm", "input": " ", "dimensions": 5})["embeddings"] == [[0.0] * 5]
-    assert api.ok("/api/embeddings", {"model": "minilm", "prompt": " "})["embedding"] == [0.0] * 384
-    assert api.ok("/api/embeddings", {"model": "minilm", "prompt": ""})["embedding"] == []
-
-
 def test_the_served_models_are_listed_and_shown(api: Api) -> None:
     listed = api.get("/api/tags")["models"]
     assert [model["name"] for model in listed] == ["minilm-words:latest", "minilm-clrcmd:latest", "minilm:latest"]

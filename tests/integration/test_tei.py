@@ -109,6 +109,11 @@ def test_ids_outside_of_the_vocabulary_are_refused_with_their_place(untuned: Api
     assert (empty.json()["code"], f"/{field}/1: " in empty.text) == ("empty_text", True), "special tokens only"
 
 
+def test_a_blank_text_has_the_vector_of_the_reference(untuned: Api, oracle: SentenceTransformer) -> None:
+    expected = oracle.encode([" ", "A cat."])
+    assert np.abs(untuned.ok("/embed", {"inputs": [" ", "A cat."], "normalize": False}) - expected).max() < 1e-5
+
+
 def test_similarity_has_cosines_in_the_form_of_tei(untuned: Api, oracle: SentenceTransformer) -> None:
     vectors = oracle.encode(TEXTS, normalize_embeddings=True)
     inputs = {"source_sentence": TEXTS[0], "sentences": TEXTS[1:]}

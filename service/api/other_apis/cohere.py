@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import orjson
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
-from semblance_client.vocabulary.fields import AtMostTexts, Bounded, ModelName, Text, Truncate, require_one_of
+from semblance_client.vocabulary.fields import AtMostTexts, Bounded, ModelName, String, Truncate, require_one_of
 from semblance_client.vocabulary.other_apis import ApiVersion
 from semblance_client.vocabulary.responses import MAX_WARNINGS, Space
 
@@ -68,7 +68,7 @@ class CohereContent(LenientBody):
     """A part of an input."""
 
     type: Literal["text"]
-    text: Text
+    text: String
 
 
 class CohereInput(LenientBody):

@@ -17,8 +17,7 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from semblance_client.vocabulary.fields import Bounded, String, documented, keywords, require_one_of
 
-from semblance.models.text import text_problem
-from semblance.service.api.other_apis.texts import STRING, LenientBody, input_texts, strings
+from semblance.service.api.other_apis.texts import BLANK, STRING, LenientBody, input_texts, strings
 from semblance.service.api.routing import JsonRoute, StrictRoute, Use, json_answer, with_truncated
 from semblance.service.model_loading.registry import LazyModels
 from semblance.service.settings import Settings
@@ -62,7 +61,7 @@ class OllamaEmbedRequest(LenientBody):
 
     model: TaggedName
     input: Texts = Field(default_factory=list)
-    """A blank text gets the zero vector."""
+    """A blank text has the vector of the special tokens alone."""
     truncate: bool | None = None
     """False rejects longer texts; by default they are truncated."""
     dimensions: int | None = Field(None, ge=1)
@@ -160,22 +159,14 @@ async def embed_as_ollama(
 ) -> Response:
     """The vector of each text, at unit length; without a text, the model is loaded."""
     began = time.perf_counter_ns()
-    texts = input_texts("input", body.input, settings.max_texts)
+    texts = input_texts("input", [text or BLANK for text in body.input], settings.max_texts)
     name = served_name(body.model, models)
     encoder = await models.get(name)
-    dimensions = body.dimensions or encoder.dim
-    written = [i for i, text in enumerate(texts) if not _is_blank(text.text)]
-    vectors = np.zeros((len(texts), dimensions), np.float32)
-    tokens = truncated = 0
-    if written:
-        result = await embed.vectors(
-            [texts[i] for i in written],
-            model=name,
-            dimensions=dimensions,
-            truncation=Truncation("NONE" if body.truncate is False else "END"),
-        )
-        vectors[written] = result.vectors
-        tokens, truncated = result.tokens, sum(result.truncated)
+    vectors, tokens, truncated = np.zeros((0, encoder.dim), np.float32), 0, 0
+    if texts:
+        truncation = Truncation("NONE" if body.truncate is False else "END")
+        result = await embed.vectors(texts, model=name, dimensions=body.dimensions, truncation=truncation)
+        vectors, tokens, truncated = result.vectors, result.tokens, sum(result.truncated)
 
     def write() -> str:
         return OllamaEmbedResponse(
@@ -193,10 +184,10 @@ async def embed_as_ollama(
 async def embed_prompt(body: OllamaEmbeddingsRequest, embed: Use[Embed], models: Use[LazyModels]) -> Response:
     """The vector of a text, at unit length; without a text, the model is loaded."""
     name = served_name(body.model, models)
-    encoder = await models.get(name)
-    vector, truncated = [0.0] * encoder.dim if body.prompt else [], 0
-    if not _is_blank(body.prompt or ""):
-        result = await embed.vectors([InputText(body.prompt or "", "/prompt")], model=name, truncation=AT_END)
+    await models.get(name)
+    vector, truncated = list[float](), 0
+    if body.prompt:
+        result = await embed.vectors([InputText(body.prompt, "/prompt")], model=name, truncation=AT_END)
         vector, truncated = result.vectors[0].tolist(), sum(result.truncated)
     answer = OllamaEmbeddingsResponse(embedding=vector).model_dump_json()
     return with_truncated(Response(answer, media_type="application/json"), truncated)
@@ -234,12 +225,6 @@ async def get_version() -> OllamaVersion:
 def served_name(name: str, models: LazyModels) -> str:
     """The name of a model without the tag `:latest`, unless an alias has it."""
     return name if name in models.names else name.removesuffix(_LATEST)
-
-
-def _is_blank(text: str) -> bool:
-    """Whether a text has no visible character."""
-    code, _ = text_problem(text) or ("", "")
-    return code == "empty_text"
 
 
 def _listed(name: str, models: LazyModels) -> OllamaModel:

@@ -22,7 +22,6 @@ from semblance_client.vocabulary.fields import (
     Bounded,
     RequestBody,
     String,
-    Text,
     documented,
     keywords,
 )
@@ -45,6 +44,7 @@ def _no_zero(tokens: int | None) -> int | None:
     return tokens
 
 
+BLANK = " "  # read in place of an empty text, where an API takes those
 MODEL_LIMIT = -1  # of `truncate_prompt_tokens`: the maximum of the model
 TruncatePromptTokens = Annotated[
     Annotated[int, Field(ge=MODEL_LIMIT)] | None,
@@ -112,30 +112,35 @@ def _entry(value: object) -> object:
 
 STRING = keywords(type="string", known_maxLength="max_text_chars")
 TEXT = keywords(type="string", minLength=1, pattern=TEXT_PATTERN, known_maxLength="max_text_chars")
+NONEMPTY = TEXT | {"pattern": r"^[^\x00]*$"}
 TEXT_LIST = keywords(type="array", items=TEXT, minItems=1, known_maxItems="max_texts")
 TEXT_OBJECT = {"type": "object", "properties": {"text": TEXT}, "required": ["text"]}
 
 IDS: dict[str, Any] = {"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": MAX_ENTRIES}
 ID_LISTS = keywords(type="array", items=IDS, minItems=1, known_maxItems="max_texts")
-_ENTRIES = keywords(type="array", items={"anyOf": [TEXT, IDS]}, minItems=1, known_maxItems="max_texts")
+_ENTRIES = keywords(type="array", items={"anyOf": [NONEMPTY, IDS]}, minItems=1, known_maxItems="max_texts")
 
 Ids = Annotated[list[int], Field(min_length=1), Bounded]
 _IDS: TypeAdapter[list[int]] = TypeAdapter(Ids, config=ConfigDict(strict=True))
-_TEXT: TypeAdapter[str] = TypeAdapter(Text, config=ConfigDict(strict=True))
+_TEXT: TypeAdapter[str] = TypeAdapter(String, config=ConfigDict(strict=True))
 
 Input = Annotated[
-    list[Text], Field(min_length=1), Bounded, BeforeValidator(strings), WithJsonSchema({"anyOf": [TEXT, TEXT_LIST]})
+    list[String],
+    Field(min_length=1),
+    Bounded,
+    BeforeValidator(strings),
+    WithJsonSchema({"anyOf": [NONEMPTY, TEXT_LIST | {"items": NONEMPTY}]}),
 ]
 TextsOrIds = Annotated[
     list[Annotated[str | list[int], PlainValidator(_entry)]],
     Field(min_length=1),
     Bounded,
     BeforeValidator(_entries),
-    WithJsonSchema({"anyOf": [TEXT, _ENTRIES, IDS]}),
+    WithJsonSchema({"anyOf": [NONEMPTY, _ENTRIES, IDS]}),
 ]
-_OBJECTS = TEXT_LIST | {"items": {"anyOf": [TEXT, TEXT_OBJECT, IDS]}}
+_OBJECTS = TEXT_LIST | {"items": {"anyOf": [NONEMPTY, TEXT_OBJECT, IDS]}}
 TextsIdsOrObjects = Annotated[
-    TextsOrIds, BeforeValidator(_texts_of_objects), WithJsonSchema({"anyOf": [TEXT, TEXT_OBJECT, _OBJECTS, IDS]})
+    TextsOrIds, BeforeValidator(_texts_of_objects), WithJsonSchema({"anyOf": [NONEMPTY, TEXT_OBJECT, _OBJECTS, IDS]})
 ]
 TruncateOrFlag = Annotated[
     Truncate | None,

@@ -11,7 +11,7 @@ MAX_WARNINGS = 100  # in one response
 
 # code of a warning -> when; docs/errors.md lists them
 WARNINGS: Mapping[str, str] = {
-    "empty_text": "A document to rerank has no visible character, or no token, so that it is ranked last",
+    "empty_text": "A text has no visible character, or no token: it is ranked last, or has the vector of an empty text",
     "filter_type_mismatch": "No document has a value of the condition's type in that field, such as a number",
     "incomplete_search": "The index on another server has too many stale passages: more documents may match",
     "unknown_filter_field": "No document of the collection has that field in its metadata",
