@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.end_to_end.playground.conftest import OpenPage
-from tests.end_to_end.playground.npm_packages import npm_packages
+from tests.support.npm_packages import npm_packages
 
 VIEWS = {
     "compare": "#compare?a=The%20late%20parcel&b=My%20package%20is%20late&by=rcmd1,cosine,word_movers",
@@ -45,7 +47,7 @@ def test_axe_finds_no_violation(open_page: OpenPage, view: str, scheme: str) -> 
 
 
 def assert_accessible(page: Page) -> None:
-    page.evaluate((npm_packages() / "axe-core" / "axe.min.js").read_text("utf-8"))
+    page.evaluate((npm_packages(Path(__file__).parent) / "axe-core" / "axe.min.js").read_text("utf-8"))
     found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
     assert found["passes"]
     assert [(each["id"], [node["html"][:120] for node in each["nodes"][:3]]) for each in found["violations"]] == []

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.playground.npm_packages import npm_packages
+from tests.support.npm_packages import npm_packages
 from tests.support.project import PROJECT
 
 HERE = Path(__file__).parent
@@ -23,6 +23,6 @@ SOURCES = PROJECT / "service" / "playground"
 )
 def test_scripts_are_typed_and_formatted(command: str) -> None:
     tool, *options = command.split()
-    command_line = [str(npm_packages() / ".bin" / tool), *options]
+    command_line = [str(npm_packages(HERE) / ".bin" / tool), *options]
     ran = subprocess.run(command_line, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
