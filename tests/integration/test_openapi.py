@@ -26,7 +26,7 @@ def fuzzed() -> Report:
     from tests.soak.fuzz import fuzz, fuzzed_service, show
 
     with fuzzed_service() as url:
-        report = fuzz(url, EXAMPLES, SEED)
+        report = fuzz(url, EXAMPLES, SEED, boundaries=False)
     show(report, Console(width=140))
     return report
 
@@ -56,7 +56,7 @@ def test_every_operation_succeeded_for_generated_requests(fuzzed: Report, docume
 
 def test_most_valid_generated_requests_are_accepted(fuzzed: Report) -> None:
     assert fuzzed.share("valid") >= 0.8
-    assert fuzzed.share() >= 0.33
+    assert fuzzed.share() >= 0.7
     assert fuzzed.share("invalid") < 0.1
 
 

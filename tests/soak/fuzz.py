@@ -224,9 +224,13 @@ def fuzzed_service() -> AbstractContextManager[str]:
     )
 
 
-def fuzz(url: str, examples: int, seed: int) -> Report:
-    """Send `examples` valid requests per operation, fewer invalid ones, and sequences."""
-    single = {"stateful": {"enabled": False}, "examples": {"extra-data-sources": {"responses": False}}}
+def fuzz(url: str, examples: int, seed: int, *, boundaries: bool = True) -> Report:
+    """Send `examples` valid requests per operation, fewer invalid ones, and sequences.
+
+    With `boundaries`, also each value at a bound of the document and beyond it, which are thousands.
+    """
+    coverage = {"enabled": boundaries}
+    single = {"coverage": coverage, "stateful": {"enabled": False}, "examples": {"extra-data-sources": {"responses": False}}}
     sequences = {"enabled": False, "stateful": {"enabled": True}}
     counts: Counter[tuple[str, str, int]] = Counter()
     violations: list[str] = []
