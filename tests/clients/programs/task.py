@@ -53,7 +53,7 @@ def check_ranking(rank: Callable[[list[str], int], list[int]]) -> None:
 
 def check_vectors(embed: Callable[[list[str]], Sequence[Sequence[float]]]) -> None:
     """Check that `embed(texts)` returns the vectors of POST /v1/embeddings, of a thousand texts, too."""
-    texts = [QUERY, *DOCUMENTS]
+    texts = [QUERY, " ", *DOCUMENTS]
     with service() as http:
         answer = http.post("/v1/embeddings", json={"model": MODEL, "input": texts}).raise_for_status().json()
     for found, each in zip(embed(texts), answer["data"], strict=True):

@@ -29,10 +29,10 @@ export async function post(path, body) {
   return response.json();
 }
 
-/** Check that `embed(texts)` returns vectors of unit length, whose cosines are those of POST /similarity. */
+/** Check that `embed(texts)` returns vectors of unit length, whose cosines are those of POST /similarity; a blank's, too. */
 export async function checkVectors(embed) {
-  const [query, ...documents] = await embed([QUERY, ...DOCUMENTS]);
-  for (const vector of [query, ...documents]) {
+  const [query, blank, ...documents] = await embed([QUERY, " ", ...DOCUMENTS]);
+  for (const vector of [query, blank, ...documents]) {
     assert.equal(vector.length, DIMENSIONS);
     assertClose(dot(vector, vector), 1);
   }
