@@ -116,7 +116,8 @@ def test_snippets_print_what_the_page_shows(url: str, section: str, code: str, s
 def run(environment: str, url: str, *words: str) -> subprocess.CompletedProcess[str]:
     """Run Python in an environment of the clients."""
     inherited = {name: value for name, value in os.environ.items() if name not in OURS}
-    variables = inherited | QUIET | {"SEMBLANCE_URL": url, "SEMBLANCE_KEY": KEY}
+    addresses = {"SEMBLANCE_URL": url, "CO_API_URL": url}  # the latter is read by Cohere's client, for Mem0
+    variables = inherited | QUIET | addresses | {"SEMBLANCE_KEY": KEY}
     command = [str(python_of(environment)), *words]
     return subprocess.run(command, cwd=PROJECT, env=variables, capture_output=True, text=True, check=False)
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import httpx2
+import pytest
 
 from tests.support.waiting import until
 
@@ -32,6 +33,8 @@ DOCUMENTS = [
 ]
 ORDER = [1, 0, 2]  # of the documents, best first
 BEST = ORDER[0]
+# the end of 1,500 characters, beyond the 256 tokens that the model reads at once, answers the query
+LONG = "Gift cards cannot be exchanged. " * 45 + "My parcel never came, though I sent the shoes back in time 🙂"
 THOUSAND = [str(i) for i in range(999)] + [DOCUMENTS[BEST]]
 ATTEMPTS = 8  # of clients that wait 1, 2, 4, ... seconds, whatever `retry-after` says; 3 are few on a slow machine
 BUSY_TEXTS = 500  # of a call while the queue is full; the last one answers the query
@@ -39,13 +42,15 @@ BUSY_TOKENS = 2_000  # of the 4,000 that the queue takes: beside these, the text
 LOADS, LOAD_TEXTS = 4, 3  # requests at the same time that fill the queue, and texts of 256 tokens in each
 
 
-def check_ranking(rank: Callable[[list[str], int], list[int]]) -> None:
+def check_ranking(rank: Callable[[list[str], int], list[int]], *, long: bool = True) -> None:
     """Check `rank(documents, top_n)`, the indices of documents, best first.
 
-    A `top_n` above the number of documents returns all; a thousand documents are one call.
+    A `top_n` above the number of documents returns all; a thousand documents are one call. If `long`, the end of a
+    document of 1,500 characters is read.
     """
     assert rank(DOCUMENTS, 2) == ORDER[:2]
     assert rank(DOCUMENTS, 100) == ORDER
+    assert not long or rank([DOCUMENTS[0], LONG], 2) == [1, 0]
     many = rank(THOUSAND, 1000)
     assert sorted(many) == list(range(1000))
     assert many[0] == 999
@@ -56,12 +61,26 @@ def check_vectors(embed: Callable[[list[str]], Sequence[Sequence[float]]]) -> No
     texts = [QUERY, " ", *DOCUMENTS]
     with service() as http:
         answer = http.post("/v1/embeddings", json={"model": MODEL, "input": texts}).raise_for_status().json()
-    for found, each in zip(embed(texts), answer["data"], strict=True):
+        cosines = http.post("/similarity", json={"model": MODEL, "left": [QUERY], "right": DOCUMENTS}).json()["scores"]
+    vectors = embed(texts)
+    for found, each in zip(vectors, answer["data"], strict=True):
         assert len(found) == 384
-        assert max(abs(a - b) for a, b in zip(found, each["embedding"], strict=True)) < 1e-5
+        assert math.dist(found, each["embedding"]) < 1e-5
+        assert math.hypot(*found) == pytest.approx(1, abs=1e-5)
+    assert [1 - math.dist(vectors[0], each) ** 2 / 2 for each in vectors[1:]] == pytest.approx(cosines[0], abs=1e-4)
     many = embed(THOUSAND)
     assert len(many) == 1000
     assert math.dist(many[-1], embed([DOCUMENTS[BEST]])[0]) < 1e-4
+
+
+def check_long_text(embed: Callable[[list[str]], Sequence[Sequence[float]]], *, truncated: bool = False) -> None:
+    """Check that `embed(texts)` reads all of a text of 1,500 characters, or only its beginning if it is truncated."""
+    with service() as http:
+        request = {"model": MODEL, "input": LONG, "truncate": "END"}
+        beginning = http.post("/v1/embeddings", json=request).raise_for_status().json()["data"][0]["embedding"]
+    [found] = embed([LONG])
+    distance = math.dist(found, beginning)
+    assert distance < 1e-5 if truncated else distance > 0.01, distance
 
 
 @dataclass(frozen=True)

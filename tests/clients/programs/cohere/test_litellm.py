@@ -16,6 +16,7 @@ from tests.clients.programs.task import (
     BUSY_TEXTS,
     DOCUMENTS,
     KEY,
+    LONG,
     MODEL,
     QUERY,
     UNKNOWN_MODEL,
@@ -49,7 +50,12 @@ def test_documents_are_ranked(provider: str) -> None:
         assert scores == sorted(scores, reverse=True)
         return [each["index"] for each in found]
 
-    check_ranking(rank)
+    check_ranking(rank, long=provider != "huggingface")
+
+
+def test_long_documents_are_refused_as_the_client_asks() -> None:
+    with pytest.raises(litellm.APIError, match="tokens exceed the 256"):  # it sends `truncate: false`
+        rerank("huggingface", documents=[LONG])
 
 
 @pytest.mark.parametrize("provider", ["hosted_vllm", "cohere"])

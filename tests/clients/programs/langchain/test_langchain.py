@@ -1,15 +1,21 @@
-"""Rerankers and embeddings of LangChain, whose errors are those of the clients of Cohere and OpenAI."""
+"""Rerankers and embeddings of LangChain, whose errors are those of the clients of Cohere, Ollama and OpenAI."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
+import cohere
+import ollama
+import openai
 import pytest
-from langchain_cohere import CohereRerank
+from langchain_cohere import CohereEmbeddings, CohereRerank
 from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_ollama import OllamaEmbeddings
 from langchain_openai import OpenAIEmbeddings
-from pydantic import SecretStr
+from pydantic import SecretStr, ValidationError
 
 from tests.clients.programs.task import (
     BEST,
@@ -18,19 +24,38 @@ from tests.clients.programs.task import (
     KEY,
     MODEL,
     QUERY,
+    UNKNOWN_MODEL,
     URL,
     call_while_busy,
+    check_long_text,
     check_ranking,
     check_vectors,
 )
 
 
-def reranker() -> CohereRerank:
-    return CohereRerank(model=MODEL, cohere_api_key=SecretStr(KEY), base_url=URL, top_n=2)
+def reranker(model: str = MODEL, key: str = KEY) -> CohereRerank:
+    return CohereRerank(model=model, cohere_api_key=SecretStr(key), base_url=URL, top_n=2)
 
 
-def embeddings(**options: Any) -> OpenAIEmbeddings:
-    return OpenAIEmbeddings(model=MODEL, base_url=f"{URL}/v1", api_key=SecretStr(KEY), **options)
+def embeddings(model: str = MODEL, key: str = KEY, **options: Any) -> OpenAIEmbeddings:
+    return OpenAIEmbeddings(model=model, base_url=f"{URL}/v1", api_key=SecretStr(key), **options)
+
+
+def texts_of_openai(model: str = MODEL, key: str = KEY) -> OpenAIEmbeddings:
+    return embeddings(model, key, check_embedding_ctx_length=False)
+
+
+def embeddings_of_cohere(model: str = MODEL, key: str = KEY) -> CohereEmbeddings:
+    # a SecretStr would be sent as asterisks; the first of the retries waits four seconds
+    return CohereEmbeddings(model=model, cohere_api_key=key, base_url=URL, max_retries=1)
+
+
+def embeddings_of_ollama(model: str = MODEL, key: str = KEY, **options: Any) -> OllamaEmbeddings:
+    headers = {"Authorization": f"Bearer {key}"}
+    return OllamaEmbeddings(model=model, base_url=URL, client_kwargs={"headers": headers}, **options)
+
+
+EMBEDDINGS: list[Callable[..., Embeddings]] = [texts_of_openai, embeddings_of_cohere, embeddings_of_ollama]
 
 
 def test_documents_are_ranked() -> None:
@@ -46,8 +71,46 @@ def test_documents_may_be_objects() -> None:
     assert reranker().rerank(objects, QUERY)[0]["index"] == BEST
 
 
-def test_vectors_are_those_of_the_service() -> None:
-    check_vectors(embeddings(check_embedding_ctx_length=False).embed_documents)
+def test_refused_rankings_raise_errors_of_cohere() -> None:
+    with pytest.raises(cohere.UnauthorizedError):
+        reranker(key="wrong").rerank(DOCUMENTS, QUERY)
+    with pytest.raises(cohere.NotFoundError, match=MODEL):
+        reranker(UNKNOWN_MODEL).rerank(DOCUMENTS, QUERY)
+
+
+@pytest.mark.parametrize("made", EMBEDDINGS)
+def test_vectors_are_those_of_the_service(made: Callable[..., Embeddings]) -> None:
+    check_vectors(made().embed_documents)
+    assert made().embed_query(QUERY) == pytest.approx(made().embed_documents([QUERY])[0], abs=1e-6)
+
+
+@pytest.mark.parametrize("made", EMBEDDINGS)
+def test_long_texts_are_truncated_for_cohere_and_ollama(made: Callable[..., Embeddings]) -> None:
+    check_long_text(made().embed_documents, truncated=made is not texts_of_openai)
+
+
+@pytest.mark.parametrize(
+    ("made", "key", "model"),
+    [
+        (texts_of_openai, openai.AuthenticationError, openai.NotFoundError),
+        (embeddings_of_cohere, cohere.UnauthorizedError, cohere.NotFoundError),
+        (embeddings_of_ollama, ollama.ResponseError, ollama.ResponseError),
+    ],
+)
+def test_refused_texts_raise_errors_of_their_clients(
+    made: Callable[..., Embeddings], key: type[Exception], model: type[Exception]
+) -> None:
+    with pytest.raises(key, match="unknown key"):
+        made(key="wrong").embed_documents(DOCUMENTS)
+    with pytest.raises(model, match=MODEL):
+        made(UNKNOWN_MODEL).embed_documents(DOCUMENTS)
+
+
+def test_ollama_finds_its_model_in_the_list() -> None:
+    found = embeddings_of_ollama(validate_model_on_init=True, dimensions=8).embed_query(QUERY)
+    assert len(found) == 8
+    with pytest.raises(ValidationError, match=f"{MODEL}:latest"):
+        embeddings_of_ollama(UNKNOWN_MODEL, validate_model_on_init=True)
 
 
 def test_token_ids_have_the_vectors_of_their_texts() -> None:
@@ -60,5 +123,5 @@ def test_token_ids_have_the_vectors_of_their_texts() -> None:
 def test_a_busy_service_is_asked_again() -> None:
     ranked = call_while_busy(lambda texts: reranker().rerank(texts, QUERY, top_n=1))
     assert ranked.check_retried()[0]["index"] == BUSY_TEXTS - 1
-    embedded = call_while_busy(embeddings(check_embedding_ctx_length=False).embed_documents)
+    embedded = call_while_busy(texts_of_openai().embed_documents)
     assert len(embedded.check_retried()) == BUSY_TEXTS
