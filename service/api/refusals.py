@@ -95,6 +95,7 @@ OPERATIONS: Mapping[str, tuple[str, ...]] = {
     "get_version": _QUERY,
     "embed_under_version": (*_COMPARED, _TOKENS),
     "embed_as_cohere": (*_COMPARED, _TOKENS),
+    "tokenize_as_cohere": (*_FIELDS, *_TEXTS, *_MODEL),
     "get_info": _QUERY,
     "get_health": _QUERY,
 }  # fmt: skip

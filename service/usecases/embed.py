@@ -131,9 +131,9 @@ class Embed:
             vectors = [unit_rows(rows).astype(np.float32) for rows in vectors]
         return TokenVectors(encoder, vectors, embedded.truncated, embedded.tokens, embedded.passages)
 
-    async def tokenize(self, texts: Sequence[InputText], role: Role) -> TextTokens:
-        """All tokens of each text by the default model. Raises as `token_vectors`."""
-        encoder = await self._models.get(None)
+    async def tokenize(self, texts: Sequence[InputText], role: Role, model: str | None = None) -> TextTokens:
+        """All tokens of each text by a model, None for the default one. Raises as `token_vectors`."""
+        encoder = await self._models.get(model)
         texts, _ = await self._with_blank(encoder, texts, role)
         return TextTokens(encoder, await self._texts.tokenize(encoder, texts, role, "PASSAGES"))
 

@@ -34,6 +34,7 @@ READS = [
     *(("POST", path) for path in ("/embeddings", "/search/", "/openai/deployments/a/embeddings?api-version=1")),
     ("POST", "/v1/embed"),
     ("POST", "/v2/embed"),
+    ("POST", "/v1/tokenize"),
     LONG_READ,
 ]
 CHANGE, WRITE = ("PUT", "/collections/a", "application/json"), ("POST", "/collections/a/documents", "application/json")

@@ -1,4 +1,4 @@
-"""POST /v1/embed and /v2/embed, as Cohere's API has them; tests/clients/programs/cohere calls them by its client."""
+"""POST /v1/embed, /v2/embed, /v1/tokenize; tests/clients/programs/cohere calls them by Cohere's client."""
 
 from __future__ import annotations
 
@@ -165,13 +165,28 @@ def test_unknown_models_and_doubled_versions_are_explained(api: Api) -> None:
     assert "without /v1" in api.post("/v1/v2/embed", {"texts": ["x"]}).json()["message"]
 
 
+@pytest.mark.parametrize("text", [*TEXTS, LONG])
+def test_tokens_are_those_of_tei_without_special_ones(api: Api, text: str) -> None:
+    answer = api.ok("/v1/tokenize", {"model": "minilm-words", "text": text})
+    [expected] = api.ok("/tokenize", {"inputs": text, "add_special_tokens": False})
+    assert answer["tokens"] == [each["id"] for each in expected]
+    assert answer["token_strings"] == [each["text"] for each in expected]
+
+
+def test_tokens_are_refused_by_the_field_at_fault(api: Api) -> None:
+    assert code_of(api.post("/v1/tokenize", {"model": "embed-v4.0", "text": "x"})) == (404, "unknown_model")
+    blank = api.post("/v1/tokenize", {"text": " "})
+    assert code_of(blank) == (400, "empty_text")
+    assert blank.json()["message"].startswith("/text: ")
+
+
 @pytest.fixture(scope="module")
 def static(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     """A service with a model whose vector of one word is zero."""
     folder: Path = tmp_path_factory.mktemp("static")
     vectors = np.array([[0, 0, 0], [3, -4, 0]], np.float32)
     file = write_glove(folder / "words.txt", ["nothing", "something"], vectors)
-    with served(models=f"static={file}") as (_, api):
+    with served(models=f"static={file},minilm") as (_, api):
         yield api
 
 
@@ -182,6 +197,13 @@ def test_a_zero_vector_has_all_types(static: Api) -> None:
     assert found["int8"] == [[0, 0, 0], [76, -102, 0]]
     assert found["uint8"] == [[128, 128, 128], [204, 26, 128]]
     assert (found["binary"], found["ubinary"]) == ([[-128], [0]], [[0], [128]])
+
+
+def test_tokens_are_those_of_the_named_model(static: Api) -> None:
+    text = "something zebra"
+    own, named = (static.ok("/v1/tokenize", {"text": text} | model) for model in ({}, {"model": "minilm"}))
+    assert own["token_strings"] == ["something"]
+    assert named["token_strings"] == ["something", "zebra"]
 
 
 def test_the_models_are_listed_for_its_client(http: httpx2.Client) -> None:

@@ -30,6 +30,7 @@ EMBED = {"/v1/embeddings": {"model": "small", "input": ["a cat", "a dog"]}}
 COHERE: dict[str, dict[str, Any]] = {
     "/v1/embed": {"model": "small", "texts": ["a cat", "a dog"]},
     "/v2/embed": {"model": "small", "texts": ["a cat", "a dog"]},
+    "/v1/tokenize": {"model": "small", "text": "a cat"},
 }
 RERANK: dict[str, dict[str, Any]] = {
     path: {"query": "a cat", "documents": ["a dog", "the cat", LONG], "model": "small"}
@@ -77,6 +78,7 @@ OBEYED = [
     Field("/v1/embed", "input_type", "search_document"),
     Field("/v1/embed", "embedding_types", ["int8", "ubinary"]),
     Field("/v1/embed", "truncate", "START", {"texts": [LONG]}),
+    Field("/v1/tokenize", "text", "a bird"),
     Field("/v2/embed", "texts", ["a bird"]),
     Field("/v2/embed", "inputs", [{"content": [{"type": "text", "text": "a bird"}]}], {"texts": None}),
     Field("/v2/embed", "model", "minilm"),

@@ -128,6 +128,8 @@ def call_as_others(client: GeneratedClient) -> None:
     first = client.call("embed_under_version", body=client.CohereEmbedRequest(texts=[TEXT]))
     second = client.call("embed_as_cohere", body=client.CohereEmbedV2Request(texts=[TEXT]))
     assert first.embeddings == second.embeddings.float_
+    split = client.call("tokenize_as_cohere", body=client.CohereTokenizeRequest(text=TEXT))
+    assert split.tokens == [each.id for each in tokens if not each.special]
     empty = client.EmbeddingsRequest(input_="", model=client.EmbeddingsRequestModel.MINILM)
     status, refusal = client.answer("embed_texts", body=empty)
     assert (status, refusal.error.code) == (400, "empty_text")

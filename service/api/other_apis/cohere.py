@@ -1,4 +1,4 @@
-"""POST /v1/embed and /v2/embed: texts as vectors of several types, as Cohere's API has them."""
+"""POST /v1/embed, /v2/embed, /v1/tokenize: texts as vectors or tokens, as Cohere has them."""
 
 from __future__ import annotations
 
@@ -108,6 +108,26 @@ class CohereEmbedV2Request(CohereEmbedFields):
     _one_form = at_most_one("texts", "inputs")
 
 
+class CohereTokenizeRequest(LenientBody):
+    """A text to tokenize.
+
+    Fields that are not listed are ignored.
+    """
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"text": "A kitten naps.", "model": "minilm"}]})
+
+    text: Text
+    model: ModelName | None = None
+    """A served model; null is the default model."""
+
+
+class CohereTokens(BaseModel):
+    """The tokens of a text, without special ones."""
+
+    tokens: list[int] = Field(description="The ids of the tokens in the vocabulary of the model.")
+    token_strings: list[str] = Field(description="The part of the text that is each token.")
+
+
 class InputUnits(BaseModel):
     """Cohere's unit of billing."""
 
@@ -175,6 +195,16 @@ async def embed_as_cohere(
         role=role_of(body.input_type),
     )
     return await _response(texts, result, body.embedding_types or ["float"], "2")
+
+
+@router.post("/v1/tokenize", summary="Tokenize a text, as Cohere's API does", response_model=CohereTokens)
+async def tokenize_as_cohere(body: CohereTokenizeRequest, embed: Use[Embed]) -> Response:
+    """All tokens of the text, also those that the model does not read."""
+    [text] = (await embed.tokenize([InputText(body.text, "/text")], "document", body.model)).texts
+    read = ~text.special
+    parts = [text.text[start:stop] for start, stop in text.spans[read].tolist()]
+    tokens = {"tokens": text.ids[read].tolist(), "token_strings": parts}
+    return await json_answer("tokens", len(parts), lambda: orjson.dumps(tokens))
 
 
 async def _response(

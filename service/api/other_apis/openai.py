@@ -67,8 +67,8 @@ class DeploymentEmbeddingsRequest(VllmTruncation):
     input: TextsIdsOrObjects
     encoding_format: EncodingFormat | None = "float"
     """base64 holds little-endian float32, or the bytes of `output_dtype`; null is float."""
-    dimensions: int | None = Field(None, ge=1)
-    """Keep only the first ones, scaled to unit length; null keeps all."""
+    dimensions: int | None = Field(None, ge=0)
+    """Keep only the first ones, scaled to unit length; null keeps all, as 0, which Infinity's client sends."""
     output_dimension: int | None = Field(None, ge=1)
     """Not OpenAI's: `dimensions`, as Voyage's API names it."""
     output_dtype: NumberType | None = None

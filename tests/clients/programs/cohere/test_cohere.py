@@ -99,6 +99,13 @@ def test_vectors_are_refused_by_its_own_errors(version: Any) -> None:
         client.embed(model="embed-v4.0", texts=["x"], input_type="search_query")
 
 
+@pytest.mark.parametrize("offline", [False, True])
+def test_tokens_are_counted(offline: bool) -> None:
+    found = cohere.Client(KEY, base_url=URL).tokenize(text=DOCUMENTS[0], model=MODEL, offline=offline)
+    assert len(found.tokens) == len(found.token_strings)
+    assert "".join(found.token_strings) == DOCUMENTS[0].replace(" ", "")
+
+
 def test_models_are_listed() -> None:
     client = cohere.Client(KEY, base_url=URL)
     listed = client.models.list()

@@ -47,6 +47,7 @@ REQUIRED = {
     "POST /rerank": "read",
     "POST /score": "read",
     "POST /v1/score": "read",
+    "POST /v1/tokenize": "read",
     "POST /pooling": "read",
     "POST /": "read",
     "POST /embed": "read",
