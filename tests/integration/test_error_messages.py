@@ -75,7 +75,7 @@ def test_other_shapes_tell_each_kind_of_problem_once(api: Api) -> None:
     assert blank == "/input/1 and 149 more: it has no visible character"
     mixed = api.post("/embed", {"inputs": [" ", 7, " ", None]}).json()["error"]
     assert mixed == "/inputs/1 and 1 more: it must be a string"
-    kinds = api.post("/v1/embeddings", {"input": ["x", 7.5], "dimensions": 0}).json()["message"]
+    kinds = api.post("/v1/embeddings", {"input": ["x", 7.5], "dimensions": -1}).json()["message"]
     assert re.findall(r"/\w+(?:/\d)?(?=: )", kinds) == ["/input/1", "/dimensions", "/model"]
 
 

@@ -61,6 +61,7 @@ def test_fewer_dimensions_are_the_first_ones_normalized(api: Api, dimensions: in
     expected = whole / np.linalg.norm(whole, axis=1, keepdims=True)
     cut = vectors(api, TEXTS, dimensions=dimensions)
     assert cut.shape == (len(TEXTS), dimensions)
+    assert np.array_equal(vectors(api, TEXTS, dimensions=0), vectors(api, TEXTS))
     assert np.linalg.norm(cut, axis=1) == pytest.approx(np.ones(len(TEXTS)), abs=1e-6)
     assert np.abs(cut - expected).max() < 1e-6
 

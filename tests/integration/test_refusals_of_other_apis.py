@@ -69,7 +69,7 @@ def check_tei_error(answer: httpx2.Response, code: str) -> str:
         ("/v1/embeddings", {"input": "a\x00"}, 400, "ill_formed_text", "input"),
         ("/v1/embeddings", {"model": "\ud800"}, 400, "ill_formed_text", "model"),
         ("/v1/embeddings", {"encoding_format": "int8"}, 400, "invalid_value", "encoding_format"),
-        ("/v1/embeddings", {"dimensions": 0}, 400, "out_of_range", "dimensions"),
+        ("/v1/embeddings", {"dimensions": -1}, 400, "out_of_range", "dimensions"),
         ("/v1/embeddings", {"dimensions": 385}, 400, "out_of_range", "dimensions"),
         ("/v1/embeddings", {"dimensions": 10**30}, 400, "out_of_range", "dimensions"),
         ("/v1/embeddings", {"model": "nosuch"}, 404, "unknown_model", None),

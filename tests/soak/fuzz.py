@@ -230,7 +230,11 @@ def fuzz(url: str, examples: int, seed: int, *, boundaries: bool = True) -> Repo
     With `boundaries`, also each value at a bound of the document and beyond it, which are thousands.
     """
     coverage = {"enabled": boundaries}
-    single = {"coverage": coverage, "stateful": {"enabled": False}, "examples": {"extra-data-sources": {"responses": False}}}
+    single = {
+        "coverage": coverage,
+        "stateful": {"enabled": False},
+        "examples": {"extra-data-sources": {"responses": False}},
+    }
     sequences = {"enabled": False, "stateful": {"enabled": True}}
     counts: Counter[tuple[str, str, int]] = Counter()
     violations: list[str] = []

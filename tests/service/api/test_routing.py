@@ -40,7 +40,7 @@ BODIES = [
     b'{"pairs": [{"a": 1, "b": null}], "explain": "yes", "more": 0}',
     b'{"pairs": [{"a": "a", "b": "b"}], "left": ["a"]}',
     b'{"model": "m", "input": [1, 2]}',
-    b'{"model": "m", "input": [], "dimensions": 0, "truncate": "MIDDLE"}',
+    b'{"model": "m", "input": [], "dimensions": -1, "truncate": "MIDDLE"}',
     json.dumps({f"field {i}": 0 for i in range(200)}).encode(),
 ]
 

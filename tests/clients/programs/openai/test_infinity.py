@@ -28,7 +28,7 @@ def client(key: str = KEY) -> AuthenticatedClient:
 
 
 def embed(texts: list[str], model: str = MODEL, key: str = KEY) -> list[list[float]]:
-    body = OpenAIEmbeddingInputText(input_=texts, model=model, dimensions=384)
+    body = OpenAIEmbeddingInputText(input_=texts, model=model)
     return [each.embedding for each in embeddings.sync(client=client(key), body=body).data]
 
 
