@@ -208,9 +208,9 @@ DEFECTS = (
     ),
     Defect(
         "cache: the key does not say how texts are truncated",
-        "semblance.service.usecases.text_embedder.TextEmbedder.embed",
-        "{want}:{role}:{kept}{max_tokens or ''}:",
-        "{want}:{role}:",
+        "semblance.service.usecases.text_embedder._Reading.key",
+        "{self.want}:{self.role}:{kept}{self.max_tokens or ''}:",
+        "{self.want}:{self.role}:",
         ("tests/service/usecases/test_embed.py",),
     ),
     Defect(

@@ -9,7 +9,7 @@ import pytest
 
 from tests.integration.conftest import Api, code_of, served
 
-SENTENCE = "The parcel never came, and nobody in the harbor knew why. "
+SENTENCE = "The parcel never came, and all in the harbor asked why. "
 CHUNK = SENTENCE * 26  # 1,500 characters, more tokens than the model reads
 BLANK = " \n" * 2500 + "\u200b" * 3000  # longer than a passage
 

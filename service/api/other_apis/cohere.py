@@ -116,7 +116,7 @@ class CohereTokenizeRequest(LenientBody):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"text": "A kitten naps.", "model": "minilm"}]})
 
-    text: Text
+    text: String
     model: ModelName | None = None
     """A served model; null is the default model."""
 

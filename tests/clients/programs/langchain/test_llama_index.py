@@ -78,4 +78,4 @@ def test_vectors_are_those_of_the_service() -> None:
     embeddings = TextEmbeddingsInference(
         model_name=MODEL, base_url=URL, auth_token=KEY, embed_batch_size=1000, query_instruction="", text_instruction=""
     )
-    check_vectors(embeddings.get_text_embedding_batch)
+    check_vectors(embeddings.get_text_embedding_batch, last=QUERY)

@@ -26,7 +26,7 @@ def test_sentences_are_compared(address: str) -> None:
 
 
 def test_refusals_raise_its_own_error() -> None:
-    for status, key, text in ((422, KEY, " "), (401, "wrong", QUERY)):
+    for status, key, text in ((422, KEY, ""), (401, "wrong", QUERY)):
         with pytest.raises(HfHubHTTPError) as refused:
             InferenceClient(model=URL, token=key).feature_extraction(text)
         assert refused.value.response.status_code == status
