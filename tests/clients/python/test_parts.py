@@ -64,7 +64,7 @@ def test_scores_of_parts_equal_those_of_the_whole(
 
 @pytest.mark.parametrize("place", range(8))
 def test_an_error_names_its_place_in_the_whole_list(connect: Connect, limited: str, place: int) -> None:
-    given = [*TEXTS[:place], " ", *TEXTS[place + 1 :]]
+    given = [*TEXTS[:place], "", *TEXTS[place + 1 :]]
     with pytest.raises(BadRequest) as refused:
         connect(limited).embed(given, "minilm", truncate="END")
     [problem] = refused.value.problems
