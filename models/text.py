@@ -27,8 +27,8 @@ _INVISIBLE = ("Cc", "Cf", "Zs", "Zl", "Zp")  # Unicode categories: controls, for
 class Unit(NamedTuple):
     """A span of text that a link connects: a token that is not special, or a whole word.
 
-    `start` and `end` count characters (Unicode code points) of the original text; `word` is the number of the
-    pre-tokenizer's word that contains the span.
+    `start` and `end` count characters (Unicode code points) of the original text; `word` is the number of the word that
+    contains the span.
     """
 
     text: str
@@ -88,7 +88,7 @@ class TokenizedText:
         text: the original text, without any prompt.
         ids: (n,) int32, the vocabulary entry of each token.
         spans: (n, 2) int32, first and one-past-last character of each token in `text`; (0, 0) for special tokens.
-        words: (n,) int32, number of the pre-tokenizer's word of each token; -1 for special and prompt tokens.
+        words: (n,) int32, number of the word of each token; -1 for special and prompt tokens.
         truncated: whether tokens were removed to fit the encoder.
         is_passage: whether the tokens are those of a passage of `text`.
         prompted: whether the tokens of a prompt precede those of the text.

@@ -32,7 +32,7 @@ class Words:
 
     @classmethod
     def of(cls, embeddings: TokenEmbeddings) -> Words:
-        """The words of the pre-tokenizer; a text of special tokens only has none.
+        """The words of a text; a text of special tokens only has none.
 
         Raises:
             ValueError: the embeddings hold only pooled vectors, or no text.

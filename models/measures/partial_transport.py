@@ -21,7 +21,7 @@ class PartialTransport(WordTransport):
         T    = argmax_T sum_ij T_ij (C_ij - t)           t = 0.5
         h_ij = T_ij C_ij                                 sum_ij h_ij = s
 
-    A word is one of the pre-tokenizer; its vector is the mean of its tokens, among which its parts are divided equally.
+    The vector of a word is the mean of its tokens, among which its parts are divided equally.
     Special tokens do not count. Symmetric; 1 on identical texts; 0 where no words are similar enough, and on texts of
     special tokens only. It is `cmd` of words, with a null word on each side that takes any mass at cost 1 - t; so the
     share of mass that moves is found, not given. Where several plans are optimal, the parts are those of one of them.

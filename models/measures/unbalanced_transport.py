@@ -41,7 +41,7 @@ class UnbalancedTransport(WordTransport):
     a word that occurs twice, or has a synonym in its own text, shares its mass in both plans, and is not taken for
     unaligned. A word whose mass does not fit anywhere stays unaligned.
 
-    A word is one of the pre-tokenizer; its vector is the mean of its tokens, among which its parts are divided equally.
+    The vector of a word is the mean of its tokens, among which its parts are divided equally.
     Special tokens do not count. Symmetric; 1 on identical texts; 0 without similar words, and on texts of special
     tokens only. It depends on the order of the words.
 

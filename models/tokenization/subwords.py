@@ -12,6 +12,7 @@ from tokenizers import Encoding, Tokenizer, normalizers
 
 from semblance.models.text import TokenizedText, Truncate, require_tokens, require_visible
 from semblance.models.tokenization.readability import Readability
+from semblance.models.tokenization.word_boundaries import number_words
 from semblance.models.tokenization.words import unknown_id
 
 
@@ -60,15 +61,21 @@ class FastTokenizer:
 
     def _truncated(self, text: str, encoding: Encoding, prompt_length: int, truncate: Truncate) -> TokenizedText:
         """Tokens of an encoding; with END or START, those within the limit."""
-        spans = np.asarray(encoding.offsets, np.int32).reshape(-1, 2)
-        words = np.array([-1 if word is None else word for word in encoding.word_ids], np.int32)
-        special = np.asarray(encoding.special_tokens_mask, np.bool_) | (words < 0) | (spans[:, 1] <= prompt_length)
-        spans = np.where(special[:, None], 0, np.maximum(spans - prompt_length, 0)).astype(np.int32)
+        pieces = zip(encoding.offsets, encoding.word_ids, encoding.special_tokens_mask, strict=True)
+        own = {
+            place: (max(start - prompt_length, 0), end - prompt_length)
+            for place, ((start, end), word, special) in enumerate(pieces)
+            if not (special or word is None or end <= prompt_length)
+        }
+        spans, words = np.zeros((len(encoding), 2), np.int32), np.full(len(encoding), -1, np.int32)
+        if own:
+            columns, places = np.array(number_words(text, own.values()), np.int32), list(own)
+            spans[places], words[places] = columns[:, :2], columns[:, 2]
         tokens = TokenizedText(
             text=text,
             ids=np.asarray(encoding.ids, np.int32),
             spans=spans,
-            words=np.where(special, -1, words).astype(np.int32),
+            words=words,
             prompted=prompt_length > 0,
         )
         return tokens.cut_to(self._max_tokens, truncate) if truncate in ("END", "START") else tokens

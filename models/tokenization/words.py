@@ -9,6 +9,8 @@ from typing import NamedTuple, Protocol
 
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
+from semblance.models.tokenization.word_boundaries import number_words
+
 _CLITICS = ("n't", "'s", "'d", "'m", "'re", "'ve", "'ll")  # as the Penn Treebank splits them off
 
 
@@ -124,13 +126,11 @@ class Subwords:
         encodings = self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
         return [
             [
-                TableToken(row, *span, word=at if word is None else word)
-                for at, (row, span, word) in enumerate(
-                    zip(encoding.ids, encoding.offsets, encoding.word_ids, strict=True)
-                )
+                TableToken(row, *piece)
+                for row, piece in zip(encoding.ids, number_words(text, encoding.offsets), strict=True)
                 if row != self._unknown
             ]
-            for encoding in encodings
+            for text, encoding in zip(texts, encodings, strict=True)
         ]
 
 

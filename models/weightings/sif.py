@@ -65,7 +65,7 @@ class Sif:
             raise BadCheckpoint("weighting=sif needs frequencies=FILE, with one word and its count per line")
         file = Path(options["frequencies"]).expanduser()
         sha256 = file_sha256(file)
-        return cls(read_counts(file), digest(kind="sif", a=A, frequencies=sha256))
+        return cls(read_counts(file), digest(kind="sif", a=A, frequencies=sha256, words="unicode"))
 
     def weights(self, text: TokenizedText) -> Floats:
         """(n,) float32."""
