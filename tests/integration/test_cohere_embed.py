@@ -213,3 +213,9 @@ def test_the_models_are_listed_for_its_client(http: httpx2.Client) -> None:
     assert {each["name"] for each in answer["models"]} >= {"minilm"}
     one = http.get("/v1/models/minilm").json()
     assert (one["name"], one["endpoints"], one["context_length"]) == ("minilm", ["embed", "rerank"], 256)
+
+
+def test_a_blank_text_without_special_tokens_has_the_zero_vector(static: Api) -> None:
+    answer = embed(static, "/v2/embed", model="static", texts=["something", " "], embedding_types=["float"])
+    assert answer["embeddings"]["float"] == [pytest.approx([0.6, -0.8, 0]), [0, 0, 0]]
+    assert static.ok("/embed_all", {"inputs": ["something", " "]})[1] == []

@@ -229,9 +229,8 @@ def fuzz(url: str, examples: int, seed: int, *, boundaries: bool = True) -> Repo
 
     With `boundaries`, also each value at a bound of the document and beyond it, which are thousands.
     """
-    coverage = {"enabled": boundaries}
     single = {
-        "coverage": coverage,
+        "coverage": {"enabled": boundaries},
         "stateful": {"enabled": False},
         "examples": {"extra-data-sources": {"responses": False}},
     }
