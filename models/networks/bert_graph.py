@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from tokenizers import Tokenizer, normalizers
 
 from semblance.models.embeddings import Floats
 from semblance.models.errors import BadCheckpoint
+from semblance.models.files.four_bit import OFFSET, FourBit
 from semblance.models.files.json_file import read_json
-from semblance.models.files.tensors import read_tensors
+from semblance.models.files.tensors import read_blocks, read_tensors
 from semblance.models.model_files.checkpoint import Checkpoint
 from semblance.models.model_files.dense_head import TokenHead
 from semblance.models.networks.lora_merge import merge
@@ -25,9 +27,11 @@ from semblance.models.runtime import NetworkFacts
 from semblance.models.tokenization.subwords import serialize_tokenizer
 
 VERSION = 1  # raise it when the graph changes
+_WORDS = "embeddings.word_embeddings.weight"
 _PREFIX = "bert"  # of the names of weights under a head
 _OLD_NAMES = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
 _TOKENIZERS = (None, "BertTokenizer", "BertTokenizerFast")
+_GENERIC = ("PreTrainedTokenizerFast", "TokenizersBackend")  # classes that read tokenizer.json as it is
 _PLAIN: Mapping[str, tuple[object, ...]] = {  # settings under which the graph below is the network; the first is BERT's
     "model_type": ("bert",),
     "hidden_act": ("gelu",),
@@ -65,6 +69,8 @@ def is_plain_bert(checkpoint: Checkpoint) -> bool:
 def _is_plain_tokenizer(checkpoint: Checkpoint) -> bool:
     """Whether `tokenizer.json` is what transformers would make from the settings beside it."""
     config = read_json(checkpoint.folder / "tokenizer_config.json", dict)
+    if config.get("tokenizer_class") in _GENERIC:
+        return True
     tokenizer = _read_tokenizer(checkpoint)
     expected = normalizers.BertNormalizer(
         clean_text=True,
@@ -104,9 +110,9 @@ def bert_graph(checkpoint: Checkpoint) -> BertGraph:
         BadCheckpoint: weights are missing or damaged, or have other shapes than config.json says.
     """
     config = read_json(checkpoint.folder / "config.json", dict)
-    weights = _read_weights(checkpoint)
+    weights, table = _read_weights(checkpoint)
     try:
-        graph = _Layers(weights, config).graph()
+        graph = _Layers(weights, config, table).graph()
         positions = len(weights["embeddings.position_embeddings.weight"])
         dim = len(weights["head.weight"]) if "head.weight" in weights else int(config["hidden_size"])
     except KeyError as error:
@@ -126,10 +132,16 @@ def bert_graph(checkpoint: Checkpoint) -> BertGraph:
     return BertGraph(graph, facts)
 
 
-def _read_weights(checkpoint: Checkpoint) -> dict[str, Floats]:
-    """Weights by their names without `bert.`; those of the appended head are `head.*`."""
+def _read_weights(checkpoint: Checkpoint) -> tuple[dict[str, Floats], FourBit | None]:
+    """Weights by their names without `bert.`; those of the appended head are `head.*`.
+
+    The table of words is apart if it has four bits: most of its rows are never read.
+    """
+    file = checkpoint.folder / "model.safetensors"
+    blocks = read_blocks(file)
+    table = blocks.pop(_WORDS, None)
     weights: dict[str, Floats] = {}
-    for name, tensor in read_tensors(checkpoint.folder / "model.safetensors").items():
+    for name, tensor in (read_tensors(file) | {name: each.numbers() for name, each in blocks.items()}).items():
         own = name.removeprefix(f"{_PREFIX}.")
         for old, new in _OLD_NAMES.items():
             own = own.replace(old, new)
@@ -139,7 +151,7 @@ def _read_weights(checkpoint: Checkpoint) -> dict[str, Floats]:
         merge(checkpoint.adapter, matrices, _PREFIX)
     if checkpoint.head is not None:
         weights |= {f"head.{name}": each for name, each in _read_head(checkpoint.head).items()}
-    return weights
+    return weights, table
 
 
 def _read_head(head: TokenHead) -> dict[str, Floats]:
@@ -162,12 +174,14 @@ class _Layers:
     Args:
         weights: by name.
         config: that of the folder.
+        table: that of the words, if it has four bits.
 
     Raises:
         KeyError: a weight or a setting is missing.
     """
 
-    def __init__(self, weights: Mapping[str, Floats], config: Mapping[str, Any]) -> None:
+    def __init__(self, weights: Mapping[str, Floats], config: Mapping[str, Any], table: FourBit | None) -> None:
+        self._table = table
         self._openvino = import_openvino()
         self._op = self._openvino.opset13
         self._weights = weights
@@ -198,9 +212,21 @@ class _Layers:
         places = (
             weights["embeddings.position_embeddings.weight"] + weights["embeddings.token_type_embeddings.weight"][0]
         )
-        words = self._rows(self._numbers(weights["embeddings.word_embeddings.weight"]), ids)
+        words = (
+            self._rows(self._numbers(weights[_WORDS]), ids) if self._table is None else self._words(self._table, ids)
+        )
         summed = self._op.add(words, self._rows(self._numbers(places), positions))
         return self._norm(summed, "embeddings.LayerNorm")
+
+    def _words(self, table: FourBit, ids: Any) -> Any:
+        """Rows of the table of words (T, d), of which only these are made float32."""
+        op = self._op
+        halves = self._rows(self._numbers(table.halves), ids)  # (T, d / 32, 16)
+        low = op.convert(op.bitwise_and(halves, op.constant(np.uint8(15))), "f32")
+        high = op.divide(op.subtract(op.convert(halves, "f32"), low), op.constant(np.float32(16)))
+        scales = op.unsqueeze(op.convert(self._rows(self._numbers(table.scales), ids), "f32"), self._integers(2))
+        numbers = op.multiply(op.subtract(op.concat([low, high], 2), op.constant(np.float32(OFFSET))), scales)
+        return op.reshape(numbers, self._integers(-1, self._dim), False)
 
     def _attention(self, hidden: Any, tokens: Any, places: Any, seen: Any, name: str) -> Any:
         """(T, d) -> (T, d): each token attends to those of its text."""
@@ -234,7 +260,7 @@ class _Layers:
         """Rows of a table (r, d), in the shape of the indices."""
         return self._op.gather(table, indices, self._op.constant(np.int64(0)))
 
-    def _numbers(self, weights: Floats) -> Any:
+    def _numbers(self, weights: NDArray[Any]) -> Any:
         """Weights as they lie in memory, not copied: the node keeps the array."""
         return self._op.constant(weights, shared_memory=True)
 
