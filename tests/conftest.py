@@ -17,9 +17,12 @@ from hypothesis import settings
 from sqlalchemy import Engine
 
 from semblance.models.encoders.transformer import Transformer
+from semblance.models.errors import BadCheckpoint
+from semblance.models.formats.transformer_folder import read_transformer
 from semblance.models.model_files.checkpoint import Checkpoint, read_checkpoint
 from semblance.service.documents.databases.postgresql import postgresql_engine
 from semblance.service.documents.databases.sqlite import sqlite_engine
+from semblance.service.model_loading.registry import source_of
 from tests.support.browser import find_chromium
 from tests.support.project import PROJECT
 from tests.support.servers.milvus_server import MilvusServer, milvus_elsewhere
@@ -95,6 +98,16 @@ def anyio_backend() -> str:
 def minilm() -> Transformer:
     """The built-in model without an adapter, whose figures are known, in float32 on the CPU."""
     return Transformer("minilm", built_in_checkpoint())
+
+
+@pytest.fixture(scope="session")
+def multilingual() -> Transformer:
+    """The built-in model for many languages, in float32 on the CPU."""
+    try:
+        checkpoint = read_transformer(source_of("multilingual"))
+    except BadCheckpoint:
+        missing("the model multilingual (scripts/install multilingual)")
+    return Transformer("multilingual", checkpoint)
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ from semblance.models.embeddings import Floats
 
 BLOCK_BYTES = 18  # of a block of 32 numbers: the scale as float16, and 16 bytes of two numbers each
 OFFSET = 8  # of the number 0
+Q4_0 = {"quant_method": "q4_0"}  # `quantization_config` in config.json of a folder with such weights
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,6 +7,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from semblance.models.errors import BadCheckpoint
+from semblance.models.files.four_bit import Q4_0
 from semblance.models.files.json_file import read_json
 
 _IMPLEMENTATIONS = ("attn_implementation", "experts_implementation")
@@ -18,8 +19,8 @@ def require_no_code(network: Path) -> None:
     """Reject a folder that would make transformers run code from the folder, or download code.
 
     An `auto_map` names classes in files beside it. An implementation that is not built in names a compiled kernel on a
-    hub, which is downloaded if the package `kernels` is installed. Quantized weights are unpacked by third-party
-    libraries.
+    hub, which is downloaded if the package `kernels` is installed. Quantized weights of other kinds than ours are
+    unpacked by third-party libraries.
 
     Raises:
         BadCheckpoint: names the file and the entry.
@@ -32,8 +33,8 @@ def require_no_code(network: Path) -> None:
                 raise BadCheckpoint(
                     f"{file} refers to third-party code ({name} {value!r}), which is never run: choose eager or sdpa"
                 )
-            if name == "quantization_config" and value:
-                raise BadCheckpoint(f"{file} has quantized weights ({name}), which are not supported")
+            if name == "quantization_config" and value not in (None, {}, Q4_0):
+                raise BadCheckpoint(f"{file} has quantized weights ({name}), of which only {Q4_0} is supported")
 
 
 def require_own_shards(network: Path) -> None:

@@ -16,9 +16,9 @@ from tokenizers import Tokenizer, normalizers
 
 from semblance.models.embeddings import Floats
 from semblance.models.errors import BadCheckpoint
-from semblance.models.files.four_bit import OFFSET, FourBit
+from semblance.models.files.four_bit import OFFSET, Q4_0, FourBit
 from semblance.models.files.json_file import read_json
-from semblance.models.files.tensors import read_blocks, read_tensors
+from semblance.models.files.tensors import read_tensors, read_weights
 from semblance.models.model_files.checkpoint import Checkpoint
 from semblance.models.model_files.dense_head import TokenHead
 from semblance.models.networks.lora_merge import merge
@@ -27,7 +27,7 @@ from semblance.models.runtime import NetworkFacts
 from semblance.models.tokenization.subwords import serialize_tokenizer
 
 VERSION = 1  # raise it when the graph changes
-_WORDS = "embeddings.word_embeddings.weight"
+WORD_TABLE = "embeddings.word_embeddings.weight"
 _PREFIX = "bert"  # of the names of weights under a head
 _OLD_NAMES = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
 _TOKENIZERS = (None, "BertTokenizer", "BertTokenizerFast")
@@ -38,6 +38,7 @@ _PLAIN: Mapping[str, tuple[object, ...]] = {  # settings under which the graph b
     "position_embedding_type": ("absolute", None),
     "is_decoder": (False,),
     "add_cross_attention": (False,),
+    "quantization_config": (None, Q4_0),
 }
 
 
@@ -110,7 +111,7 @@ def bert_graph(checkpoint: Checkpoint) -> BertGraph:
         BadCheckpoint: weights are missing or damaged, or have other shapes than config.json says.
     """
     config = read_json(checkpoint.folder / "config.json", dict)
-    weights, table = _read_weights(checkpoint)
+    weights, table = read_bert(checkpoint)
     try:
         graph = _Layers(weights, config, table).graph()
         positions = len(weights["embeddings.position_embeddings.weight"])
@@ -132,16 +133,15 @@ def bert_graph(checkpoint: Checkpoint) -> BertGraph:
     return BertGraph(graph, facts)
 
 
-def _read_weights(checkpoint: Checkpoint) -> tuple[dict[str, Floats], FourBit | None]:
+def read_bert(checkpoint: Checkpoint) -> tuple[dict[str, Floats], FourBit | None]:
     """Weights by their names without `bert.`; those of the appended head are `head.*`.
 
     The table of words is apart if it has four bits: most of its rows are never read.
     """
-    file = checkpoint.folder / "model.safetensors"
-    blocks = read_blocks(file)
-    table = blocks.pop(_WORDS, None)
+    read = read_weights(checkpoint.folder / "model.safetensors")
+    table = read.blocks.pop(WORD_TABLE, None)
     weights: dict[str, Floats] = {}
-    for name, tensor in (read_tensors(file) | {name: each.numbers() for name, each in blocks.items()}).items():
+    for name, tensor in read.dequantized().items():
         own = name.removeprefix(f"{_PREFIX}.")
         for old, new in _OLD_NAMES.items():
             own = own.replace(old, new)
@@ -212,9 +212,8 @@ class _Layers:
         places = (
             weights["embeddings.position_embeddings.weight"] + weights["embeddings.token_type_embeddings.weight"][0]
         )
-        words = (
-            self._rows(self._numbers(weights[_WORDS]), ids) if self._table is None else self._words(self._table, ids)
-        )
+        table = self._table
+        words = self._words(table, ids) if table else self._rows(self._numbers(weights[WORD_TABLE]), ids)
         summed = self._op.add(words, self._rows(self._numbers(places), positions))
         return self._norm(summed, "embeddings.LayerNorm")
 

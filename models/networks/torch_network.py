@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,12 @@ import torch
 import transformers
 from safetensors import SafetensorError
 from safetensors.torch import load_file
-from transformers import AutoModel, AutoTokenizer
+from transformers import AutoConfig, AutoModel, AutoTokenizer
 
 from semblance.models.embeddings import Floats, Integers, Precision
 from semblance.models.errors import BadCheckpoint
+from semblance.models.files.four_bit import Q4_0
+from semblance.models.files.tensors import read_weights
 from semblance.models.model_files.checkpoint import Checkpoint
 from semblance.models.model_files.dense_head import TokenHead
 from semblance.models.model_files.lora import LowRankAdapter
@@ -91,14 +94,7 @@ def _load(checkpoint: Checkpoint) -> tuple[Any, Any]:
     transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
         tokenizer = AutoTokenizer.from_pretrained(checkpoint.folder, local_files_only=True, trust_remote_code=False)
-        network, report = AutoModel.from_pretrained(
-            checkpoint.folder,
-            use_safetensors=True,
-            dtype=torch.float32,
-            output_loading_info=True,
-            local_files_only=True,
-            trust_remote_code=False,
-        )
+        network, absent = _load_network(checkpoint.folder)
     except SafetensorError as error:
         files = ", ".join(map(str, sorted(checkpoint.folder.glob("*.safetensors"))))
         raise BadCheckpoint(f"the weights in {files} are damaged ({error}): copy them again") from error
@@ -107,12 +103,36 @@ def _load(checkpoint: Checkpoint) -> tuple[Any, Any]:
     if not tokenizer.is_fast:
         raise BadCheckpoint(f"{checkpoint.folder} has no fast tokenizer (tokenizer.json), which gives character spans")
     # the pooler is not used here; any other missing weight would be random
-    missing = [name for name in (*report["missing_keys"], *report["mismatched_keys"]) if "pooler" not in str(name)]
+    missing = [name for name in absent if "pooler" not in name]
     if missing:
         raise BadCheckpoint(f"{checkpoint.folder} lacks {len(missing)} weights of its network, such as {missing[0]}")
     if checkpoint.adapter is not None:
         merge_into(network, checkpoint.adapter)
     return tokenizer, network
+
+
+def _load_network(folder: Path) -> tuple[Any, list[str]]:
+    """A network in float32, and the names of weights that the folder lacks or has in another shape."""
+    trusted: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    config = AutoConfig.from_pretrained(folder, **trusted)
+    if getattr(config, "quantization_config", None) == Q4_0:
+        return _load_four_bit(folder, config)
+    network, report = AutoModel.from_pretrained(
+        folder, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **trusted
+    )
+    return network, [str(name) for name in (*report["missing_keys"], *report["mismatched_keys"])]
+
+
+def _load_four_bit(folder: Path, config: Any) -> tuple[Any, list[str]]:
+    """A network from weights of four bits, and the names of weights that the folder lacks. Raises ValueError."""
+    del config.quantization_config
+    network = AutoModel.from_config(config, dtype=torch.float32)  # type: ignore[no-untyped-call]
+    weights = read_weights(folder / "model.safetensors").dequantized()
+    try:
+        report = network.load_state_dict({name: torch.from_numpy(each) for name, each in weights.items()}, strict=False)
+    except RuntimeError as error:
+        raise ValueError(f"its weights do not fit its config.json: {error}") from error
+    return network, report.missing_keys
 
 
 def merge_into(network: Any, adapter: LowRankAdapter) -> None:

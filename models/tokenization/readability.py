@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +37,7 @@ class Readability:
     A vocabulary without words in any script is one of characters or bytes. It says nothing, and nothing is unread.
 
     Args:
-        vocabulary: its entries as text.
+        vocabulary: its first entries as text, up to `SAMPLED`.
         unknown: id of the token of unknown words, if there is one.
 
     >>> readability = Readability([first + last for first in "abcdefghijk" for last in "lmnopqrstuv"], unknown=None)
@@ -48,8 +47,7 @@ class Readability:
     """
 
     def __init__(self, vocabulary: Iterable[str], unknown: int | None) -> None:
-        sample = islice(vocabulary, SAMPLED)
-        counts = Counter(script for entry in sample if (script := _script_of_word(entry)) is not None)
+        counts = Counter(script for entry in vocabulary if (script := _script_of_word(entry)) is not None)
         self._scripts = frozenset(script for script, count in counts.items() if count >= MIN_ENTRIES)
         self._unknown = unknown
 

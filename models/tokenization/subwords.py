@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import threading
+import json
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import cast
 
 import numpy as np
-from tokenizers import Encoding, Tokenizer, normalizers
+from tokenizers import Encoding, Tokenizer
 
 from semblance.models.text import TokenizedText, Truncate, require_tokens, require_visible
-from semblance.models.tokenization.readability import Readability
+from semblance.models.tokenization.readability import SAMPLED, Readability
 from semblance.models.tokenization.word_boundaries import number_words
 from semblance.models.tokenization.words import unknown_id
 
 
 class FastTokenizer:
-    """A tokenizer of the tokenizers library, with one copy per thread.
+    """A tokenizer of the tokenizers library, shared by all threads: it is never changed, and may have 250,000 pieces.
 
     Args:
         serialized: the tokenizer as JSON, without padding and truncation: this class truncates, and reports it.
@@ -25,12 +24,10 @@ class FastTokenizer:
     """
 
     def __init__(self, serialized: str, max_tokens: int) -> None:
-        self._serialized = serialized
+        self._tokenizer = Tokenizer.from_str(serialized)
         self._max_tokens = max_tokens
-        self._local = threading.local()
-        tokenizer = self._of_this_thread()
-        entries = tokenizer.decode_batch([[row] for row in range(tokenizer.get_vocab_size())])
-        self._readability = Readability(entries, unknown_id(tokenizer))
+        entries = self._tokenizer.decode_batch([[row] for row in range(min(self._tokenizer.get_vocab_size(), SAMPLED))])
+        self._readability = Readability(entries, unknown_id(self._tokenizer))
 
     def tokenize(self, texts: Sequence[str], prompt: str, truncate: Truncate) -> list[TokenizedText]:
         """Tokenize the prompt followed by each text, with special tokens.
@@ -39,7 +36,7 @@ class FastTokenizer:
             BadTexts: lists every text that is `empty_text`, `ill_formed_text` or `text_too_long`.
         """
         require_visible(texts)
-        encodings = self._of_this_thread().encode_batch([prompt + text for text in texts])
+        encodings = self._tokenizer.encode_batch([prompt + text for text in texts])
         tokenized = [
             self._truncated(text, encoding, len(prompt), truncate)
             for text, encoding in zip(texts, encodings, strict=True)
@@ -53,11 +50,10 @@ class FastTokenizer:
         Raises:
             ValueError: an id is not in the vocabulary.
         """
-        tokenizer = self._of_this_thread()
-        size = tokenizer.get_vocab_size()
+        size = self._tokenizer.get_vocab_size()
         if unknown := [each for row in ids for each in row if not 0 <= each < size]:
             raise ValueError(f"token {unknown[0]} is not in the vocabulary of {size:,}")
-        return tokenizer.decode_batch([list(row) for row in ids], skip_special_tokens=skip_special_tokens)
+        return self._tokenizer.decode_batch([list(row) for row in ids], skip_special_tokens=skip_special_tokens)
 
     def _truncated(self, text: str, encoding: Encoding, prompt_length: int, truncate: Truncate) -> TokenizedText:
         """Tokens of an encoding; with END or START, those within the limit."""
@@ -80,12 +76,6 @@ class FastTokenizer:
         )
         return tokens.cut_to(self._max_tokens, truncate) if truncate in ("END", "START") else tokens
 
-    def _of_this_thread(self) -> Tokenizer:
-        """This thread's copy: a fast tokenizer shared between threads fails with "Already borrowed"."""
-        if not hasattr(self._local, "tokenizer"):
-            self._local.tokenizer = Tokenizer.from_str(self._serialized)
-        return cast("Tokenizer", self._local.tokenizer)
-
 
 @lru_cache(maxsize=8)  # models that share a vocabulary share it, too; it takes a tenth of a second to make
 def fast_tokenizer(serialized: str, max_tokens: int) -> FastTokenizer:
@@ -95,10 +85,12 @@ def fast_tokenizer(serialized: str, max_tokens: int) -> FastTokenizer:
 
 def serialize_tokenizer(tokenizer: Tokenizer, lower_case: bool) -> str:
     """Serialize a tokenizer as JSON, without padding and truncation, with optional lower-casing."""
-    copy = Tokenizer.from_str(tokenizer.to_str())
-    copy.no_padding()
-    copy.no_truncation()
+    serialized = tokenizer.to_str()
+    if not (lower_case or tokenizer.padding or tokenizer.truncation):
+        return serialized
+    parts = json.loads(serialized)
+    parts |= {"padding": None, "truncation": None}
     if lower_case:
-        steps = [normalizers.Lowercase()] + ([copy.normalizer] if copy.normalizer else [])
-        copy.normalizer = normalizers.Sequence(steps)
-    return copy.to_str()
+        steps = [{"type": "Lowercase"}, *filter(None, [parts["normalizer"]])]
+        parts["normalizer"] = {"type": "Sequence", "normalizers": steps}
+    return json.dumps(parts, ensure_ascii=False)

@@ -108,6 +108,7 @@ class SemblanceVerbs(LazyGroup):
     verbs: ClassVar[Verbs] = {
         "serve": ("serve", "Serve the HTTP API until interrupted."),
         "models": ("models", "Check and list the models that would be served."),
+        "export": ("export", "Write a model as a folder that sentence-transformers reads."),
         "project": ("project", "Fit a projection to the vectors of many texts."),
         "calibrate": ("calibrate", "Fit the probability that people call a pair the same."),
         "embed": ("batches.embed", "Encode files of texts into files of vectors."),

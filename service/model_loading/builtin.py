@@ -13,25 +13,25 @@ from semblance.models.model_files.source import Source
 
 @dataclass(frozen=True, slots=True)
 class BuiltIn:
-    """A model in an installed Python package of plain data.
+    """A model in the package of data.
 
     Attributes:
-        package: import name of the package.
         folder: folder of the model in the package.
         weights_sha256: SHA-256 of its weights.
         adapter: folder of its adapter in `service/adapters/`, if it has one.
         adapter_sha256: SHA-256 of the adapter's weights.
+        installed_by: command that installs the folder.
     """
 
-    package: str
     folder: str
     weights_sha256: str
     adapter: str | None = None
     adapter_sha256: str | None = None
+    installed_by: str = "scripts/install"
 
 
+PACKAGE = "semblance_assets"
 _MINILM = BuiltIn(
-    package="semblance_assets",
     folder="model",
     weights_sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
 )
@@ -47,6 +47,11 @@ BUILT_IN: Mapping[str, BuiltIn] = {
         adapter_sha256="9651c019d336fce35a15867b068d4eebb08cd3130863982f01ddd572a23c0967",
     ),
     "minilm": _MINILM,
+    "multilingual": BuiltIn(
+        folder="multilingual",
+        weights_sha256="5f7bc961541f20fdf15a1a580e1a215da15b77cbe05105061f1fccff901f874d",
+        installed_by="scripts/install multilingual",
+    ),
 }
 
 
@@ -54,15 +59,13 @@ def built_in_source(name: str, options: Mapping[str, str]) -> Source:
     """Source of the built-in model of that name.
 
     Raises:
-        BadCheckpoint: its package is not installed, or the options replace its adapter.
+        BadCheckpoint: it is not installed, or the options replace its adapter.
     """
     model = BUILT_IN[name]
-    package = importlib.util.find_spec(model.package)
-    if package is None or package.origin is None:
-        raise BadCheckpoint(
-            f"the package {model.package} is not installed: run scripts/install in the folder of Semblance"
-        )
-    folder = Path(package.origin).parent / model.folder
+    package = importlib.util.find_spec(PACKAGE)
+    folder = Path(package.origin).parent / model.folder if package is not None and package.origin is not None else None
+    if folder is None or not folder.is_dir():
+        raise BadCheckpoint(f"{name} is not installed: run `{model.installed_by}` in the folder of Semblance")
     if model.adapter is None:
         return Source(folder, options, model.weights_sha256)
     if "adapter" in options:

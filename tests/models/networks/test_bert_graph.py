@@ -22,6 +22,7 @@ from semblance.models.networks.bert_graph import bert_graph, import_openvino, is
 from semblance.models.networks.shape_buckets import graph_inputs
 from semblance.models.networks.torch_network import TorchNetwork
 from semblance.service.model_loading.registry import read_source, source_of
+from tests.support.four_bit_folder import quantize
 from tests.support.model_folders import add_head
 from tests.support.small_model import draw_weights, edit
 
@@ -92,6 +93,7 @@ KINDS: dict[str, Callable[[Path], None]] = {
     "with a head": lambda folder: add_head(folder, 5),
     "with a head without bias": lambda folder: add_head(folder, 5, bias=False),
     "lower-cased texts": lambda folder: edit(folder / "sentence_bert_config.json", do_lower_case=True),
+    "weights of four bits": quantize,
     "without a limit": lambda folder: edit(folder / "sentence_bert_config.json", max_seq_length=None),
 }
 

@@ -1,0 +1,47 @@
+"""Write a model as an ordinary folder of sentence-transformers, with weights in float32."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+from safetensors.numpy import save_file
+
+from semblance.models.errors import BadCheckpoint
+from semblance.models.files.atomic import partial_path, publish, write_json
+from semblance.models.files.json_file import read_json
+from semblance.models.formats.transformer_folder import read_transformer
+from semblance.models.model_files.source import Source
+from semblance.models.networks.bert_graph import WORD_TABLE, is_plain_bert, read_bert
+
+
+def write_float32_folder(source: Source, folder: Path) -> None:
+    """Copy the folder of a BERT, with weights of four bits as float32, and with its adapter merged.
+
+    Args:
+        source: the model; of options, it may have `adapter`.
+        folder: a new or empty folder.
+
+    Raises:
+        BadCheckpoint: the files cannot be read, are not those of a BERT, or the source has another option.
+        OSError: a file cannot be written; the folder is unchanged.
+    """
+    if others := source.options.keys() - {"adapter"}:
+        raise BadCheckpoint(f"a folder cannot hold the option {min(others)}: leave it out, and give it when you load")
+    checkpoint = read_transformer(source)
+    if not is_plain_bert(checkpoint):
+        raise BadCheckpoint(f"{checkpoint.folder} is not a BERT with one file of weights")
+    weights, table = read_bert(checkpoint)
+    if table is not None:
+        weights[WORD_TABLE] = table.numbers()
+    temporary = partial_path(folder)
+    shutil.rmtree(temporary, ignore_errors=True)  # of a run that was interrupted
+    shutil.copytree(source.path, temporary)
+    network = temporary / checkpoint.folder.relative_to(source.path)
+    own = {name: np.ascontiguousarray(tensor) for name, tensor in weights.items() if not name.startswith("head.")}
+    save_file(own, network / "model.safetensors", {"format": "pt"})
+    config = read_json(network / "config.json", dict)
+    config.pop("quantization_config", None)
+    write_json(network / "config.json", config)
+    publish(temporary, folder)
