@@ -37,6 +37,8 @@ GRADED: Mapping[str, object] = {
     "sickr_train": 4500,
     "pit_dev": 4727,
     "cxc_val": 10_439,
+    "stsb_de_dev": 1500,
+    "stsb_en_zh_dev": 1500,
 }
 OTHERS: Mapping[str, object] = {
     "turl_train": 42_200,
@@ -55,6 +57,9 @@ OTHERS: Mapping[str, object] = {
     "cisi": (76, 1460),
     "medline": (30, 1033),
     "nfcorpus_dev": (324, 3193),
+    "xquad_en": (1190, 240),
+    "xquad_zh": (1190, 240),
+    "xquad_en_ar": (1190, 240),
     "ists_images_train": 750,
     "ists_headlines_train": 756,
     "ists_answers_train": 330,
