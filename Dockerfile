@@ -11,11 +11,12 @@ COPY assets assets
 COPY clients/python clients/python
 
 # Of OpenVINO, the plugins for GPUs and NPUs of Intel and the readers of other formats are not used; of NumPy, the tests.
-# `--build-arg EXTRAS=tracing,openai-tokens,milvus` adds the client of Milvus.
+# `--build-arg EXTRAS=tracing,openai-tokens,milvus` adds the client of Milvus, `--build-arg ASSETS=multilingual` that model.
 FROM source AS install-cpu
 ARG EXTRAS=tracing,openai-tokens
+ARG ASSETS=
 RUN python -m venv /opt/semblance \
-    && /opt/semblance/bin/python assets/fetch.py \
+    && /opt/semblance/bin/python assets/fetch.py $ASSETS \
     && /opt/semblance/bin/python -m pip install --no-cache-dir --constraint constraints.txt ./assets ./clients/python ".[$EXTRAS]" \
     && /opt/semblance/bin/python -m pip uninstall --yes setuptools pip \
     && rm /opt/semblance/lib/python*/site-packages/openvino/libs/libopenvino_intel_[gn]pu_plugin.so \
@@ -23,8 +24,9 @@ RUN python -m venv /opt/semblance \
     && rm -r /opt/semblance/lib/python*/site-packages/numpy/*/tests /opt/semblance/lib/python*/site-packages/numpy/tests
 
 FROM source AS install-gpu
+ARG ASSETS=
 RUN python -m venv /opt/semblance \
-    && /opt/semblance/bin/python assets/fetch.py \
+    && /opt/semblance/bin/python assets/fetch.py $ASSETS \
     && /opt/semblance/bin/python -m pip install --no-cache-dir --constraint constraints.txt ./assets ./clients/python ".[models,tracing,openai-tokens]" \
     && /opt/semblance/bin/python -m pip uninstall --yes setuptools pip
 

@@ -246,7 +246,8 @@ def test_the_image_runs_unprivileged_with_serving_dependencies_only() -> None:
             if instruction == "RUN" and "pip install" in rest:
                 extras = {"install-cpu": "$EXTRAS", "install-gpu": "models,tracing,openai-tokens"}[name]
                 assert f'--constraint constraints.txt ./assets ./clients/python ".[{extras}]"' in rest
-    assert dict(stages()["install-cpu"])["ARG"] == "EXTRAS=tracing,openai-tokens"
+    arguments = [rest for instruction, rest in stages()["install-cpu"] if instruction == "ARG"]
+    assert arguments == ["EXTRAS=tracing,openai-tokens", "ASSETS="]
     runtime = dict(stages()["runtime"])
     assert runtime["USER"] == "10001:10001"
     assert "/ready" in runtime["HEALTHCHECK"]

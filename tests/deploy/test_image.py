@@ -82,18 +82,19 @@ def copy_source(into: Path) -> None:
         os.chown(path, NOBODY_UID, NOBODY_UID, follow_symlinks=False)
 
 
-def install_step() -> tuple[str, str]:
+def install_step() -> tuple[list[str], str]:
     install = stages()["install-cpu"]
     [step] = [rest for instruction, rest in install if instruction == "RUN"]
-    return dict(install)["ARG"], step
+    return [rest for instruction, rest in install if instruction == "ARG"], step
 
 
 def pinned_digest(source: Path) -> str:
     """Digest of what the packages of others depend on."""
     version = subprocess.run([PYTHON, "--version"], capture_output=True, text=True, check=True).stdout
     projects = (f"{each}/pyproject.toml" for each in (".", "assets", "clients/python"))
-    names = ("constraints.txt", "assets/fetch.py", *projects)
-    return digest_of((*install_step(), version), [source / name for name in names])
+    names = ("constraints.txt", "assets/fetch.py", "assets/q4_folder.py", *projects)
+    variables, step = install_step()
+    return digest_of((*variables, step, version), [source / name for name in names])
 
 
 def install_all(image: Image, ours: str) -> None:
@@ -101,9 +102,9 @@ def install_all(image: Image, ours: str) -> None:
     shutil.rmtree(image.venv, ignore_errors=True)
     image.venv.mkdir()
     os.chown(image.venv, NOBODY_UID, NOBODY_UID)
-    variable, step = install_step()
+    variables, step = install_step()
     step = step.replace("/opt/semblance", str(image.venv)).replace("python -m venv", f"{PYTHON} -m venv")
-    as_nobody(image, ["env", variable, "sh", "-euc", step])
+    as_nobody(image, ["env", *variables, "sh", "-euc", step])
     (image.venv.parent / "ours.stamp").write_text(ours)
 
 

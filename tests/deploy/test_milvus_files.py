@@ -91,7 +91,7 @@ def test_compose_adds_a_milvus_that_only_replicas_reach() -> None:
 def test_images_of_stateless_replicas_are_built_with_the_client() -> None:
     build = compose({"MILVUS_PASSWORD": "x"}, MILVUS_COMPOSE_FILE)["services"]["api-1"]["build"]
     assert build["target"] in stages()
-    [default] = [rest for instruction, rest in stages()["install-cpu"] if instruction == "ARG"]
+    default, _ = (rest for instruction, rest in stages()["install-cpu"] if instruction == "ARG")
     [(name, extras)] = build["args"].items()
     assert default.partition("=")[0] == name
     assert set(extras.split(",")) == {*default.partition("=")[2].split(","), "milvus"}

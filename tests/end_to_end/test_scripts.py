@@ -58,6 +58,7 @@ def install(venv: Path, *extras: str) -> tuple[int, str, list[str]]:
         (("lab", "dev"), ".[dev] --editable lab"),
         (("lab,dev",), ".[dev] --editable lab"),
         (("models,", " dev ", "ray,milvus"), ".[models,dev,ray,milvus]"),
+        (("multilingual", "dev"), ".[dev]"),
     ],
 )
 def test_extras_are_installed_once(venv: Path, extras: tuple[str, ...], installed: str) -> None:
@@ -76,7 +77,12 @@ def test_an_unknown_extra_is_refused_with_the_known_ones(venv: Path, extras: tup
     status, message, called = install(venv, *extras)
     assert (status, called) == (2, [])
     known = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
-    assert message.split(": choose among ")[1].split() == ["lab", *known]
+    assert message.split(": choose among ")[1].split() == ["lab", "multilingual", *known]
+
+
+def test_multilingual_is_fetched_only_if_it_is_named(venv: Path) -> None:
+    assert "assets/fetch.py" in install(venv)[2]
+    assert "assets/fetch.py multilingual" in install(venv, "multilingual")[2]
 
 
 def test_uv_installs_with_the_index_and_links_of_pip(venv: Path) -> None:
