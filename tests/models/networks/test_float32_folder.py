@@ -17,6 +17,8 @@ from semblance.service.model_loading.registry import source_of
 from tests.support.four_bit_folder import quantize
 from tests.support.small_model import load
 
+pytestmark = pytest.mark.xdist_group("multilingual")
+
 TEXTS = [
     "A dog sleeps on the sofa.",
     "Der Hund schläft.",
