@@ -1,6 +1,6 @@
 """Encode by this project's encoder in batches by length, as the service does.
 
-python -m benchmarks.baselines.semblance_encoder RUNTIME PRECISION
+python -m benchmarks.baselines.semblance_encoder MODEL RUNTIME PRECISION
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import cast
 import numpy as np
 
 from benchmarks.baselines.encoder_process import Encode, serve_encoder
-from benchmarks.baselines.servers import MODEL
 from semblance.models.embeddings import Floats, Precision
 from semblance.models.runtime import Compute
 from semblance.service.model_loading.registry import read_source
@@ -22,8 +21,8 @@ BATCH = 32
 
 def load() -> Encode:
     """Load the encoder named by the arguments."""
-    runtime, precision = sys.argv[1:]
-    encoder = read_source(MODEL).load(MODEL, Compute("cpu", cast("Precision", precision), runtime))
+    model, runtime, precision = sys.argv[1:]
+    encoder = read_source(model).load(model, Compute("cpu", cast("Precision", precision), runtime))
 
     def encode(texts: Sequence[str]) -> Floats:
         tokenized = encoder.tokenize(texts, "document", "END")

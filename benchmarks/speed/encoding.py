@@ -3,10 +3,10 @@
     python -m benchmarks.speed.encoding
 
 encodes 2,000 sentences of STS Benchmark in batches of 32 of similar length, and some of them one at a time, by this
-project's encoder and by `SentenceTransformer.encode` with its defaults and the same model. Each runs in its own process
-with its default number of threads; they run alternately for several rounds. It prints sentences per second in the
-median round with minimum and maximum, the ratios of our rates to theirs, and the smallest cosine of each encoder's
-vectors to those of sentence-transformers in float32. $SEMBLANCE_DATA contains the sentences.
+project's encoder and by `SentenceTransformer.encode` with its defaults and the same model, as a float32 folder. Each
+runs in its own process with its default number of threads; they run alternately for several rounds. It prints sentences
+per second in the median round with minimum and maximum, the ratios of our rates to theirs, and the smallest cosine of
+each encoder's vectors to those of sentence-transformers in float32. $SEMBLANCE_DATA contains the sentences.
 
 sentence-transformers with torch runs in this project's environment (constraints.txt). Its backends `onnx` and
 `openvino` have their own environment, which is created if it is missing, with the newest compatible versions: `onnx`
@@ -20,7 +20,9 @@ import argparse
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 
 from rich.console import Console
 from rich.progress import track
@@ -28,8 +30,11 @@ from rich.table import Column, Table
 
 from benchmarks.baselines.encoder_process import EncoderProcess
 from benchmarks.baselines.encoders import BASELINES, ENCODERS, OURS, REFERENCE
+from benchmarks.baselines.servers import MODEL
 from benchmarks.baselines.texts import sts_sentences
 from semblance.models.embeddings import unit_rows
+from semblance.models.networks.float32_folder import write_float32_folder
+from semblance.service.model_loading.registry import source_of
 from tests.support.results import save_results
 from tests.support.wide_console import wide_console
 
@@ -70,10 +75,12 @@ class Rounds:
     least_cosine: Mapping[str, float]
 
 
-def measure(names: Sequence[str], texts: Sequence[str], rounds: int) -> Rounds:
+def measure(names: Sequence[str], model: str, texts: Sequence[str], rounds: int) -> Rounds:
     """Measure these encoders, which include the reference, on the same texts, alternately."""
     with ExitStack() as stack:
-        encoders = [stack.enter_context(EncoderProcess(name, ENCODERS[name]())) for name in names]
+        folder = Path(stack.enter_context(TemporaryDirectory())) / "model"
+        write_float32_folder(source_of(model), folder)
+        encoders = [stack.enter_context(EncoderProcess(name, ENCODERS[name](model, folder))) for name in names]
         vectors = {each.name: unit_rows(each.vectors(texts[::ALONE])) for each in track(encoders, "loading")}
         batched: dict[str, list[float]] = {name: [] for name in names}
         alone: dict[str, list[float]] = {name: [] for name in names}
@@ -135,12 +142,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ours", nargs="+", choices=list(OURS), default=list(OURS), help="which of our runtimes")
+    parser.add_argument(
+        "--beside", nargs="+", choices=list(BASELINES), default=list(BASELINES), help="and which others"
+    )
+    parser.add_argument("--model", default=MODEL, help="a built-in model")
     parser.add_argument("--sentences", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--quick", action="store_true", help="one round of few sentences; saves no figures")
     options = parser.parse_args(arguments)
     count, rounds = (4 * BATCH, 1) if options.quick else (options.sentences, options.rounds)
-    results = measure([*options.ours, *BASELINES], sts_sentences()[:count], rounds)
+    results = measure(
+        [*options.ours, *sorted({REFERENCE, *options.beside}, key=list(BASELINES).index)],
+        options.model,
+        sts_sentences()[:count],
+        rounds,
+    )
     rows, compared = rates(results), ratios(results)
     show(rows, compared, wide_console())
     if not options.quick:
