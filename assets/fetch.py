@@ -122,7 +122,9 @@ def write(file: Path, data: bytes) -> None:
 
 
 def main(chosen: list[str]) -> None:
-    """Fetch what is missing. Raises SystemExit if a file is not the expected one."""
+    """Fetch what is missing. Raises SystemExit if a name is unknown, or a file is not the expected one."""
+    if unknown := set(chosen) - ASSETS.keys():
+        raise SystemExit(f"no folder {min(unknown)!r}: choose among {', '.join(ASSETS)}")
     for target, asset in ASSETS.items():
         if asset.optional and target not in chosen:
             continue

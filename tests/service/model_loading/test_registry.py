@@ -97,6 +97,22 @@ def test_altered_files_of_a_built_in_model_are_rejected(monkeypatch: pytest.Monk
         read_source(model)
 
 
+def test_a_model_that_is_not_installed_names_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    absent = replace(BUILT_IN["multilingual"], folder="absent")
+    monkeypatch.setitem(cast("dict[str, BuiltIn]", BUILT_IN), "multilingual", absent)
+    with pytest.raises(BadCheckpoint, match="multilingual is not installed: run `scripts/install multilingual`"):
+        read_source("multilingual")
+
+
+@pytest.mark.xdist_group("multilingual")
+@pytest.mark.usefixtures("multilingual")
+def test_an_altered_multilingual_model_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    other = replace(BUILT_IN["multilingual"], weights_sha256="0" * 64)
+    monkeypatch.setitem(cast("dict[str, BuiltIn]", BUILT_IN), "multilingual", other)
+    with pytest.raises(BadCheckpoint, match="damaged or was replaced"):
+        read_source("multilingual")
+
+
 def test_a_shipped_adapter_is_small_with_card_and_recipe() -> None:
     for folder in (PROJECT / "service" / "adapters").iterdir():
         assert {file.name for file in folder.iterdir()} == {CONFIG, WEIGHTS, "README.md", "recipe.yaml", "training.png"}
