@@ -19,10 +19,10 @@ class TransformerFolder:
 
     Options: `pooling` (mean, cls, max or words) overrides the setting of the folder; `adapter` is the folder of a
     low-rank adapter as PEFT saves it, which is merged into the network; `max_tokens` overrides the length of the
-    folder, up to the positions of the network.
+    folder, up to the positions of the network; `layer` is the layer whose vectors are those of the tokens, from 1.
     """
 
-    options: ClassVar[tuple[str, ...]] = ("pooling", "adapter", "max_tokens")
+    options: ClassVar[tuple[str, ...]] = ("pooling", "adapter", "max_tokens", "layer")
     fallback: ClassVar[bool] = True
 
     def reads(self, path: Path) -> bool:
@@ -58,16 +58,22 @@ def read_transformer(source: Source) -> Checkpoint:
         raise BadCheckpoint(f"unknown pooling {pooling!r}: choose one of {', '.join(get_args(Pooling))}")
     folder = source.options.get("adapter")
     adapter = None if folder is None else read_low_rank_adapter(Path(folder).expanduser(), source.adapter_sha256)
-    max_tokens = source.options.get("max_tokens")
-    if max_tokens is not None and not (max_tokens.isdecimal() and int(max_tokens) > 0):
-        raise BadCheckpoint(f"max_tokens={max_tokens} of {source.path} is not a positive number")
     return read_checkpoint(
         source.path,
         source.weights_sha256,
         cast("Pooling | None", pooling),
         adapter,
-        None if max_tokens is None else int(max_tokens),
+        _positive(source, "max_tokens"),
+        _positive(source, "layer"),
     )
+
+
+def _positive(source: Source, option: str) -> int | None:
+    """The number of an option, if it is given."""
+    value = source.options.get(option)
+    if value is not None and not (value.isdecimal() and int(value) > 0):
+        raise BadCheckpoint(f"{option}={value} of {source.path} is not a positive number")
+    return None if value is None else int(value)
 
 
 def _load(checkpoint: Checkpoint, name: str, compute: Compute) -> Encoder:

@@ -40,6 +40,7 @@ _DIGESTED = (  # files that decide what a vector means, in addition to the weigh
     "sentencepiece.bpe.model",
     "spiece.model",
 )
+_LAYER_COUNTS = ("num_hidden_layers", "n_layers", "num_layers")  # names in config.json, by kind of network
 _MODULE_ORDER = ("Transformer", "Dense", "Pooling", "Normalize")  # supported modules of sentence-transformers
 _NO_LIMIT = 10**6  # tokenizers without a limit state one of about 10**30
 
@@ -60,6 +61,7 @@ class Checkpoint:
         space: digest of the files of network and tokenizer and of the settings above, in hexadecimal.
         head: affine map of token vectors before pooling, if there is one.
         adapter: adapter to merge into the network's weights, if one was given.
+        layer: layer whose vectors are those of the tokens, counted from 1; None for the last one.
     """
 
     folder: Path
@@ -72,14 +74,16 @@ class Checkpoint:
     space: str
     head: TokenHead | None = None
     adapter: LowRankAdapter | None = None
+    layer: int | None = None
 
 
-def read_checkpoint(
+def read_checkpoint(  # noqa: PLR0913 - one parameter an option
     folder: Path,
     weights_sha256: str | None = None,
     pooling: Pooling | None = None,
     adapter: LowRankAdapter | None = None,
     max_tokens: int | None = None,
+    layer: int | None = None,
 ) -> Checkpoint:
     """Read a model folder, and check its weights against a SHA-256 if one is given.
 
@@ -89,6 +93,7 @@ def read_checkpoint(
         pooling: overrides the setting of the folder.
         adapter: adapter to merge into the network's weights when it is loaded.
         max_tokens: overrides the setting of the folder.
+        layer: the network ends after this one of its layers, counted from 1.
 
     Raises:
         BadCheckpoint: a file is missing, unreadable or altered, or a part of the model is not supported.
@@ -119,14 +124,28 @@ def read_checkpoint(
         "prompts": prompts,
         "include_prompt": bool(pooling_config.get("include_prompt", True)),
     }
-    positions = read_json(network / "config.json", dict).get("max_position_embeddings")
+    config = read_json(network / "config.json", dict)
+    positions = config.get("max_position_embeddings")
     if max_tokens and positions and max_tokens > positions:
         raise BadCheckpoint(f"max_tokens={max_tokens} of {folder} exceeds the {positions} positions of its network")
+    layer = _inner_layer(layer, config, folder)
     head = read_token_head(modules["Dense"]) if "Dense" in modules else None
-    parts = {"head": head, "adapter": adapter}
-    digests = {name: part.digest for name, part in parts.items() if part}  # no key if absent: keeps existing spaces
-    space = _space(network, weights, settings | digests)
-    return Checkpoint(folder=network, space=space, head=head, adapter=adapter, **settings)
+    parts = {"head": head and head.digest, "adapter": adapter and adapter.digest, "layer": layer}
+    given = {name: part for name, part in parts.items() if part}  # no key if absent: keeps existing spaces
+    space = _space(network, weights, settings | given)
+    return Checkpoint(folder=network, space=space, head=head, adapter=adapter, layer=layer, **settings)
+
+
+def _inner_layer(layer: int | None, config: Mapping[str, Any], folder: Path) -> int | None:
+    """The layer, or None for the last one. Raises BadCheckpoint: the network does not have it."""
+    layers = next((config[name] for name in _LAYER_COUNTS if name in config), None)
+    if layer is None or layer == layers:
+        return None
+    if layers is None:
+        raise BadCheckpoint(f"{folder}/config.json does not say how many layers there are: leave layer out")
+    if not 1 <= layer < layers:
+        raise BadCheckpoint(f"layer={layer} of {folder}: the network has the layers 1 to {layers}")
+    return layer
 
 
 def _modules(folder: Path) -> dict[str, Path]:

@@ -107,10 +107,14 @@ class BertGraph:
 def bert_graph(checkpoint: Checkpoint) -> BertGraph:
     """Make the graph of a folder that `is_plain_bert`, with merged adapter and appended head.
 
+    It ends after the layer of the checkpoint; the weights of layers above are not in it.
+
     Raises:
         BadCheckpoint: weights are missing or damaged, or have other shapes than config.json says.
     """
     config = read_json(checkpoint.folder / "config.json", dict)
+    if checkpoint.layer is not None:
+        config["num_hidden_layers"] = checkpoint.layer
     weights, table = read_bert(checkpoint)
     try:
         graph = _Layers(weights, config, table).graph()

@@ -18,13 +18,14 @@ from semblance.models.files.four_bit import Q4_0
 from semblance.models.files.tensors import read_weights
 from semblance.models.model_files.checkpoint import Checkpoint
 from semblance.models.model_files.dense_head import TokenHead
-from semblance.models.model_files.lora import LowRankAdapter
 from semblance.models.networks.device_errors import device_errors
 from semblance.models.networks.lora_merge import merge
 from semblance.models.runtime import Compute, NetworkFacts
 from semblance.models.text import Ints
 from semblance.models.tokenization.subwords import serialize_tokenizer
 
+_PROBE_TOKENS = 4  # of any text, to see that a shorter network has the vectors of an inner layer
+_ROUNDING = 1e-5
 VERSIONS = {"torch": torch.__version__, "transformers": transformers.__version__}
 
 
@@ -106,8 +107,7 @@ def _load(checkpoint: Checkpoint) -> tuple[Any, Any]:
     missing = [name for name in absent if "pooler" not in name]
     if missing:
         raise BadCheckpoint(f"{checkpoint.folder} lacks {len(missing)} weights of its network, such as {missing[0]}")
-    if checkpoint.adapter is not None:
-        merge_into(network, checkpoint.adapter)
+    apply_options(network, checkpoint)
     return tokenizer, network
 
 
@@ -135,11 +135,38 @@ def _load_four_bit(folder: Path, config: Any) -> tuple[Any, list[str]]:
     return network, report.missing_keys
 
 
-def merge_into(network: Any, adapter: LowRankAdapter) -> None:
-    """Merge an adapter into a network of transformers on the CPU. Raises BadCheckpoint."""
-    linear = {name: each for name, each in network.named_modules() if isinstance(each, torch.nn.Linear)}
-    matrices = {name: each.weight.data.numpy() for name, each in linear.items()}  # the same memory
-    merge(adapter, matrices, network.base_model_prefix)
+def apply_options(network: Any, checkpoint: Checkpoint) -> None:
+    """Merge the adapter of a checkpoint into a network of transformers on the CPU, and end it after its layer.
+
+    Raises:
+        BadCheckpoint: the adapter does not fit, or the network cannot end earlier.
+    """
+    if checkpoint.adapter is not None:
+        linear = {name: each for name, each in network.named_modules() if isinstance(each, torch.nn.Linear)}
+        matrices = {name: each.weight.data.numpy() for name, each in linear.items()}  # the same memory
+        merge(checkpoint.adapter, matrices, network.base_model_prefix)
+    if checkpoint.layer is not None:
+        _end_after(network, checkpoint.layer)
+
+
+def _end_after(network: Any, layer: int) -> None:
+    """Remove the layers above this one, counted from 1."""
+    lists = [each for each in network.modules() if isinstance(each, torch.nn.ModuleList)]
+    stacks = [each for each in lists if len(each) == network.config.num_hidden_layers]
+    if len(stacks) != 1:
+        raise BadCheckpoint(f"a {network.config.model_type} has no single list of layers: leave layer out")
+    network.eval()
+    probe = torch.arange(1, _PROBE_TOKENS + 1)[None]
+    with torch.inference_mode():
+        expected = network(input_ids=probe, output_hidden_states=True).hidden_states[layer]
+        del stacks[0][layer:]
+        network.config.num_hidden_layers = layer
+        ended = network(input_ids=probe).last_hidden_state
+    if not torch.allclose(ended, expected, atol=_ROUNDING):
+        raise BadCheckpoint(
+            f"a {network.config.model_type} changes the vectors behind its last layer, as earlier ones are not: leave "
+            "layer out"
+        )
 
 
 def _load_head(head: TokenHead | None) -> torch.nn.Module:

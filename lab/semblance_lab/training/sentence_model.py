@@ -18,7 +18,7 @@ from torch import nn
 
 from semblance.models.model_files.checkpoint import Checkpoint
 from semblance.models.model_files.lora import WEIGHTS
-from semblance.models.networks.torch_network import merge_into
+from semblance.models.networks.torch_network import apply_options
 from semblance_lab.training.errors import BadRecipe
 from semblance_lab.training.recipe import LowRank, Recipe
 
@@ -43,8 +43,7 @@ def build_model(checkpoint: Checkpoint, recipe: Recipe) -> SentenceTransformer:
         model_kwargs={"use_safetensors": True, "dtype": torch.float32},
         processor_kwargs={"local_files_only": True},
     )
-    if checkpoint.adapter is not None:
-        merge_into(network.model, checkpoint.adapter)
+    apply_options(network.model, checkpoint)
     dim = int(network.get_embedding_dimension())
     modules: list[nn.Module] = [network]
     if checkpoint.head is not None or recipe.head:

@@ -127,7 +127,10 @@ def test_a_shipped_adapter_is_small_with_card_and_recipe() -> None:
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("minilm?puling=max", "no option 'puling': choose one of adapter, max_tokens, pooling, projection, weighting"),
+        (
+            "minilm?puling=max",
+            "no option 'puling': choose one of adapter, layer, max_tokens, pooling, projection, weighting",
+        ),
         ("minilm?pooling=sum", "unknown pooling 'sum': choose one of mean, cls, max, words"),
         ("minilm?frequencies=x", "no option 'frequencies'"),
         ("{glove}?pooling=max", "no option 'pooling': choose one of projection, weighting"),

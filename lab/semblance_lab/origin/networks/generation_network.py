@@ -26,7 +26,7 @@ from transformers import (
 from semblance.models.embeddings import Integers
 from semblance.models.errors import BadCheckpoint
 from semblance.models.model_files.checkpoint import Checkpoint
-from semblance.models.networks.torch_network import merge_into
+from semblance.models.networks.torch_network import apply_options
 from semblance_lab.origin.errors import BadOrigin
 from semblance_lab.origin.origin_settings import GenerationSettings
 
@@ -177,8 +177,7 @@ def network_from_encoder(checkpoint: Checkpoint, seed: int, special: SpecialIds)
     if not isinstance(model, BertModel):
         kind = model.config.model_type
         raise BadCheckpoint(f"{checkpoint.folder} is a {kind}, but the generative models can start from a BERT only")
-    if checkpoint.adapter is not None:
-        merge_into(model, checkpoint.adapter)
+    apply_options(model, checkpoint)
     weights = {name: each for name, each in model.state_dict().items() if not name.startswith("pooler.")}
     types = "embeddings.token_type_embeddings.weight"
     torch.manual_seed(seed)
