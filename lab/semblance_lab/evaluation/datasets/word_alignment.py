@@ -1,14 +1,16 @@
-"""Word alignments of paraphrases (Edinburgh++) and of entailed sentences (RTE-2)."""
+"""Word alignments of paraphrases (Edinburgh++), of entailed sentences (RTE-2), and of translations."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from semblance.models.errors import BadDataSet
+from semblance.models.files.lines import json_lines
 from semblance_lab.evaluation.datasets import benchmark, splits
 from semblance_lab.evaluation.tasks import WordAlignedPair, WordAlignment
 
@@ -34,6 +36,42 @@ def read(path: Path) -> WordAlignment:
         only = min(sure.keys() ^ both.keys())
         raise BadDataSet(f"{path} and {beside} hold different pairs: {only} is in one of them only")
     return WordAlignment([_aligned(path, pair_id, each, both[pair_id]) for pair_id, each in sure.items()])
+
+
+def read_translations(path: Path, source: str | None = None) -> WordAlignment:
+    """Read translations with aligned words, from JSONL: a pair with all its links in each line.
+
+    `src_words` and `tgt_words` are lists of words, `alignment` a list of links [i, j], which count them from 0. A pair
+    that occurs again is left out. The files do not separate sure links from possible ones: all count as sure, so that
+    figures are not comparable with published error rates of alignment (AER), which use both.
+
+    Args:
+        path: the file.
+        source: reads only the lines with this `source`.
+
+    Raises:
+        BadDataSet: the file is missing or malformed, or a link is outside of the sentences; the message names the line.
+    """
+    pairs: dict[tuple[tuple[str, ...], ...], WordAlignedPair] = {}
+    for number, row in json_lines(path):
+        if source is None or row.get("source") == source:
+            pair = _translation(path, number, row)
+            pairs.setdefault((pair.left, pair.right), pair)
+    if not pairs:
+        raise BadDataSet(f"{path} has no pairs" + (f" of the source {source}" if source else ""))
+    return WordAlignment(list(pairs.values()))
+
+
+def _translation(file: Path, number: int, row: Mapping[str, Any]) -> WordAlignedPair:
+    left, right, alignment = (row.get(field) for field in ("src_words", "tgt_words", "alignment"))
+    for words in (left, right):
+        if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
+            raise BadDataSet(f"{file}, line {number}: src_words and tgt_words must be lists of words")
+    if not isinstance(alignment, list) or not all(isinstance(link, list) for link in alignment):
+        raise BadDataSet(f"{file}, line {number}: alignment must be a list of links, such as [[0, 2], [1, 1]]")
+    written = " ".join("-".join(map(str, link)) for link in alignment)
+    sure = _links(file, f"of line {number}", written, (len(left), len(right)))
+    return WordAlignedPair(str(number), tuple(left), tuple(right), frozenset(sure), frozenset())
 
 
 def _pairs(file: Path) -> Mapping[str, Mapping[str, str]]:
@@ -102,6 +140,27 @@ SETS = (
             "RTE-2 dev, texts and hypotheses: words to align",
             "word_alignment/msr_rte/RTE2_dev_M.align.json",
             "msr_rte/RTE2_dev_M.align.json",
+        ),
+    ),
+    *benchmark(
+        read_translations,
+        "Hansards and the golden collection, as JSONL [mihalcea-pedersen-2003-alignment, graca-etal-2008-golden]",
+        *(
+            (
+                f"words_en_{language}",
+                f"English and {name} translations: words to align",
+                f"multilingual/alignment/en-{language}.jsonl",
+            )
+            for language, name in (("fr", "French"), ("es", "Spanish"), ("pt", "Portuguese"))
+        ),
+    ),
+    *benchmark(
+        partial(read_translations, source="fr_golden"),
+        "the golden collection, as JSONL [graca-etal-2008-golden]",
+        (
+            "words_en_fr_golden",
+            "English and French translations, golden collection only: words to align",
+            "multilingual/alignment/en-fr.jsonl",
         ),
     ),
 )

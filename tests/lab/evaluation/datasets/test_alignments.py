@@ -9,6 +9,7 @@ import pytest
 
 from semblance.models.errors import BadDataSet
 from semblance_lab.evaluation.datasets import data_set
+from semblance_lab.evaluation.datasets.word_alignment import read_translations
 from semblance_lab.evaluation.tasks import ChunkAlignment, ChunkedPair, WordAlignedPair, WordAlignment
 from tests.lab.evaluation.samples import LINES, LINKS
 from tests.support.text_files import write
@@ -139,3 +140,46 @@ def test_unreadable_files_are_refused(tmp_path: Path, content: str, says: str) -
     file.write_text(content)
     with pytest.raises(BadDataSet, match=rf"X\.sure\.json.*{says}"):
         read_words(file)
+
+
+TRANSLATION = {"src_words": ["the", "sitting"], "tgt_words": ["la", "sesión"], "alignment": [[0, 0], [1, 1]]}
+
+
+def written_translations(folder: Path, *rows: dict[str, object]) -> Path:
+    return write(folder / "en-es.jsonl", *map(json.dumps, rows))
+
+
+def test_translations_are_read_once_each(tmp_path: Path) -> None:
+    """The second line repeats the first, with fewer links; the third has only one side in common."""
+    other = TRANSLATION | {"tgt_words": ["sesión"], "alignment": [[1, 0]], "source": "golden"}
+    file = written_translations(tmp_path, TRANSLATION, TRANSLATION | {"alignment": []}, other)
+    words, links = ("the", "sitting"), frozenset({(0, 0), (1, 1)})
+    shorter = WordAlignedPair("3", words, ("sesión",), frozenset({(1, 0)}), frozenset())
+    first = WordAlignedPair("1", words, ("la", "sesión"), links, frozenset())
+    assert read_words(file, "words_en_es").pairs == [first, shorter]
+    assert read_translations(file, source="golden").pairs == [shorter]
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"alignment": [[0, 2]]}, "line 1: link 0-2 is outside of sentences with 2 and 2 words"),
+        ({"alignment": [[-1, 0]]}, "line 1: '-1-0' is not a link"),
+        ({"alignment": [[0]]}, "line 1: '0' is not a link"),
+        ({"alignment": ["0-0"]}, "line 1: alignment must be a list of links"),
+        ({"alignment": 3}, "line 1: alignment must be a list of links"),
+        ({"src_words": []}, "line 1: src_words and tgt_words must be lists of words"),
+        ({"tgt_words": "la"}, "line 1: src_words and tgt_words must be lists of words"),
+        ({"tgt_words": [1]}, "line 1: src_words and tgt_words must be lists of words"),
+    ],
+)
+def test_invalid_translations_are_named_with_their_line(tmp_path: Path, changes: dict[str, object], says: str) -> None:
+    with pytest.raises(BadDataSet, match=rf"en-es\.jsonl.*{says}"):
+        read_words(written_translations(tmp_path, TRANSLATION | changes), "words_en_es")
+
+
+def test_files_without_the_source_are_rejected(tmp_path: Path) -> None:
+    with pytest.raises(BadDataSet, match="has no pairs of the source golden"):
+        read_translations(written_translations(tmp_path, TRANSLATION), source="golden")
+    with pytest.raises(BadDataSet, match="has no pairs"):
+        read_words(written_translations(tmp_path), "words_en_es")

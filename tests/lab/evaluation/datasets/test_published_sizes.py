@@ -69,6 +69,10 @@ OTHERS: Mapping[str, object] = {
     "edinburgh": (306, 5_766, 871),
     "edinburgh_train": (714, 13_314, 2_532),
     "msr_rte": (800, 5_791, 409),
+    "words_en_fr": (575, 5_342, 0),  # without nine pairs that repeat
+    "words_en_es": (97, 818, 0),  # without three
+    "words_en_pt": (97, 756, 0),
+    "words_en_fr_golden": (97, 979, 0),
 }
 
 
