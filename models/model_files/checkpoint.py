@@ -77,7 +77,7 @@ class Checkpoint:
     layer: int | None = None
 
 
-def read_checkpoint(  # noqa: PLR0913 - one parameter an option
+def read_checkpoint(
     folder: Path,
     weights_sha256: str | None = None,
     pooling: Pooling | None = None,
