@@ -63,15 +63,19 @@ def read_translations(path: Path, source: str | None = None) -> WordAlignment:
 
 
 def _translation(file: Path, number: int, row: Mapping[str, Any]) -> WordAlignedPair:
-    left, right, alignment = (row.get(field) for field in ("src_words", "tgt_words", "alignment"))
-    for words in (left, right):
-        if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
-            raise BadDataSet(f"{file}, line {number}: src_words and tgt_words must be lists of words")
+    left, right = (_words(file, number, row.get(field)) for field in ("src_words", "tgt_words"))
+    alignment = row.get("alignment")
     if not isinstance(alignment, list) or not all(isinstance(link, list) for link in alignment):
         raise BadDataSet(f"{file}, line {number}: alignment must be a list of links, such as [[0, 2], [1, 1]]")
     written = " ".join("-".join(map(str, link)) for link in alignment)
     sure = _links(file, f"of line {number}", written, (len(left), len(right)))
-    return WordAlignedPair(str(number), tuple(left), tuple(right), frozenset(sure), frozenset())
+    return WordAlignedPair(str(number), left, right, frozenset(sure), frozenset())
+
+
+def _words(file: Path, number: int, words: Any) -> tuple[str, ...]:
+    if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
+        raise BadDataSet(f"{file}, line {number}: src_words and tgt_words must be lists of words")
+    return tuple(words)
 
 
 def _pairs(file: Path) -> Mapping[str, Mapping[str, str]]:
