@@ -136,7 +136,9 @@ def _load_four_bit(folder: Path, config: Any) -> tuple[Any, list[str]]:
 
 
 def apply_options(network: Any, checkpoint: Checkpoint) -> None:
-    """Merge the adapter of a checkpoint into a network of transformers on the CPU, and end it after its layer.
+    """Merge the adapter of a checkpoint into a network, and end it after its layer.
+
+    The network is one of transformers, on the CPU.
 
     Raises:
         BadCheckpoint: the adapter does not fit, or the network cannot end earlier.

@@ -1,4 +1,4 @@
-"""Word alignments of paraphrases (Edinburgh++), of entailed sentences (RTE-2), and of translations."""
+"""Word alignments: of paraphrases (Edinburgh++), entailed sentences (RTE-2), translations."""
 
 from __future__ import annotations
 
