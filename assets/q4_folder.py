@@ -108,7 +108,7 @@ def write_folder(data: bytes, folder: Path) -> None:
 
 
 def _settings(config: dict[str, Any]) -> dict[str, Any]:
-    """Settings of the network, the tokenizer, the pooling and the prompts, by the names of their files."""
+    """Settings of network, tokenizer, pooling and prompts, by the names of their files."""
     positions = config["max_position_embeddings"]
     names = ("bos_token", "pad_token", "eos_token", "unk_token", "mask_token")
     return {

@@ -1,4 +1,4 @@
-"""Commands of encoders with the same built-in model: this project's and sentence-transformers."""
+"""Commands of encoders with the same model: this project's and sentence-transformers."""
 
 from __future__ import annotations
 

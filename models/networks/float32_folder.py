@@ -17,7 +17,7 @@ from semblance.models.networks.bert_graph import WORD_TABLE, is_plain_bert, read
 
 
 def write_float32_folder(source: Source, folder: Path) -> None:
-    """Copy the folder of a BERT, with weights of four bits as float32, and with its adapter merged.
+    """Copy the folder of a BERT, with its weights in float32, and its adapter merged.
 
     Args:
         source: the model; of options, it may have `adapter`.

@@ -112,7 +112,7 @@ def _load(checkpoint: Checkpoint) -> tuple[Any, Any]:
 
 
 def _load_network(folder: Path) -> tuple[Any, list[str]]:
-    """A network in float32, and the names of weights that the folder lacks or has in another shape."""
+    """Load a network in float32, and the names of weights that are missing or misshapen."""
     trusted: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     config = AutoConfig.from_pretrained(folder, **trusted)
     if getattr(config, "quantization_config", None) == Q4_0:
@@ -124,7 +124,7 @@ def _load_network(folder: Path) -> tuple[Any, list[str]]:
 
 
 def _load_four_bit(folder: Path, config: Any) -> tuple[Any, list[str]]:
-    """A network from weights of four bits, and the names of weights that the folder lacks. Raises ValueError."""
+    """Load a network from weights of four bits, likewise. Raises ValueError: they do not fit."""
     del config.quantization_config
     network = AutoModel.from_config(config, dtype=torch.float32)  # type: ignore[no-untyped-call]
     weights = read_weights(folder / "model.safetensors").dequantized()

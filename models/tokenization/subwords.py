@@ -16,7 +16,7 @@ from semblance.models.tokenization.words import unknown_id
 
 
 class FastTokenizer:
-    """A tokenizer of the tokenizers library, shared by all threads: it is never changed, and may have 250,000 pieces.
+    """A tokenizer of the tokenizers library, which is never changed: all threads share it.
 
     Args:
         serialized: the tokenizer as JSON, without padding and truncation: this class truncates, and reports it.

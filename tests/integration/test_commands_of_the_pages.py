@@ -94,6 +94,7 @@ ORIGIN = Parse("it takes minutes; tests/integration/test_origin_chain.py runs th
 DEPLOYED = Parse("it needs the deployment; tests/integration/test_backup.py runs these verbs")
 TWEETS = Parse("it needs an archive of tweets; tests/integration/test_pairs.py makes one and runs both")
 BATCHES = Parse("it starts Ray; tests/integration/test_batches.py runs both verbs by it")
+MULTILINGUAL = Parse("it is not always installed; tests/models loads it, and writes its float32 folder")
 FIGURES = Parse("it takes minutes; tests/integration/test_docs.py compares the figures that it prints with the page")
 
 COMMANDS: Mapping[str, Run | Serve | Parse] = {
@@ -124,6 +125,10 @@ COMMANDS: Mapping[str, Run | Serve | Parse] = {
     "semblance serve --model 'white=minilm?projection=white.safetensors'": Serve(),
     "semblance serve --model stsb=runs/stsb": Serve(),
     "semblance serve --model surrogate=runs/surrogate": Serve(),
+    "semblance serve --model multilingual": MULTILINGUAL,
+    "semblance export --model multilingual --out e5-small": MULTILINGUAL,
+    "semblance evaluate --sets stsb_dev,stsb_de_dev,stsb_en_de_dev --model multilingual --against minilm-words "
+    "--measure cosine,rcmd,rcmd_words": FIGURES,
     "semblance models --model minilm-words --model mine=/models/mine": Run(),
     "semblance project --model minilm --projection whitening --texts corpus.txt --out white.safetensors": Run(),
     "semblance key new ci --scope read --scope write": Run(),

@@ -42,7 +42,7 @@ def encode(encoder: Transformer, *texts: str) -> list[TokenEmbeddings]:
 
 
 def test_the_prompt_is_part_of_special_and_of_no_word(multilingual: Transformer) -> None:
-    """`<s>`, five pieces of `query: ` and `</s>` have the rest of a pooled score, and nothing of one of tokens."""
+    """Special and prompt tokens have the rest of a pooled score, and nothing of `rcmd_words`."""
     a, b = encode(multilingual, "Where is my parcel?", "我的包裹在哪里？")
     pooled = Cosine().explain(a, b)
     rows = a.vectors @ b.vectors.T / np.linalg.norm(a.vectors.sum(axis=0)) / np.linalg.norm(b.vectors.sum(axis=0))

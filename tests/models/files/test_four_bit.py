@@ -14,7 +14,7 @@ from tests.support.four_bit_folder import blocks_of
 
 
 @given(arrays(np.uint8, st.tuples(st.integers(1, 3), st.integers(1, 3), st.just(16))), st.floats(-8, 8, width=16))
-def test_every_number_is_its_half_byte_less_8_times_the_scale(halves: np.ndarray, scale: float) -> None:
+def test_numbers_are_half_bytes_less_8_times_the_scale(halves: np.ndarray, scale: float) -> None:
     scales = np.full((*halves.shape[:2], 1), scale, np.float16)
     found = FourBit.of(np.concatenate([scales.view(np.uint8), halves], axis=2)).numbers()
     for row, block, byte in np.ndindex(halves.shape):

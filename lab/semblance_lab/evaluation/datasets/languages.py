@@ -29,7 +29,10 @@ _XQUAD = ("de", "es", "zh", "ar")
 
 
 def read_across(path: Path) -> GradedPairs:
-    """Read the table of a language, with the first sentences in English, from the parallel table beside it."""
+    """Read the table of a language, with the first sentences in English.
+
+    They are from the parallel table `en.*` beside it.
+    """
     pairs, english = read_stsb(path), read_stsb(path.with_name(path.name.replace(path.name.partition(".")[0], "en", 1)))
     if english.gold != pairs.gold:
         raise BadDataSet(f"{path} is not parallel to the English table beside it: their grades differ")
