@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
+from itertools import groupby
 from pathlib import Path
 from typing import Literal, TypeAlias
+
+from semblance.service.rendering.advances import advances
 
 Language: TypeAlias = Literal["ja", "ko", "zh-Hans", "zh-Hant"]
 
@@ -17,13 +21,72 @@ BEGINNING = 5000  # characters of a text that tell its language and direction
 _KANA = re.compile("[\u3041-\u30ff\uff66-\uff9d]")
 _HANGUL = re.compile("[\u1100-\u11ff\u3131-\u318e\uac00-\ud7a3]")
 _FAMILIES: dict[Language, str] = {"ja": "JP", "ko": "KR", "zh-Hans": "SC", "zh-Hant": "TC"}
+_BOX = 0.6  # width of what stands for a character without a font, in units of the font size
+_UNASSIGNED = "\u0378"
+_KINDS = re.compile(r" (?:CAPITAL|SMALL|LETTER|SYLLAB|VOWEL|CONSONANT|SIGN|IDEOGRAPH|HIEROGLYPH|CHARACTER).*")
+_ADDED = {"Mn", "Me", "Cf"}  # categories of characters that stay with the one before them
 
-# DejaVu Sans: Latin, Greek, Cyrillic, Armenian, Georgian, Arabic, Hebrew, symbols. Noto Sans CJK: Chinese, Japanese,
-# Korean, in the shapes of each. Only files of the packages are used: they are never imported.
-_FILES = (
-    ("semblance_assets", "fonts/DejaVuSans.ttf"),
-    ("semblance_assets", "fonts/DejaVuSans-Bold.ttf"),
-    ("noto_cjk_sans_otc", "NotoSansCJK-Regular.ttc"),
+
+@dataclass(frozen=True, slots=True)
+class Font:
+    """A font file of a package, which is never imported.
+
+    Attributes:
+        package, file: where it is.
+        family: its name; of East Asian characters, the beginning of the names for each language.
+    """
+
+    package: str
+    file: str
+    family: str
+
+    @property
+    def path(self) -> Path:
+        """Of the file.
+
+        Raises:
+            RuntimeError: the package is not installed.
+        """
+        spec = find_spec(self.package)
+        folders = spec.submodule_search_locations if spec else None
+        path = Path(folders[0]) / self.file if folders else None
+        if path is None or not path.is_file():
+            raise RuntimeError(
+                f"pictures need {self.file} of the Python package {self.package}, which is not installed"
+            )
+        return path
+
+    def covers(self, character: str) -> bool:
+        """Whether it has a character."""
+        return ord(character) in _advances(self)
+
+
+# Latin, Greek, Cyrillic, Armenian, Georgian, Arabic, Hebrew, Lao, symbols
+BASE = Font("semblance_assets", "fonts/DejaVuSans.ttf", "DejaVu Sans")
+_BOLD = Font("semblance_assets", "fonts/DejaVuSans-Bold.ttf", "DejaVu Sans")
+# Chinese, Japanese and Korean, in the shapes of each
+EAST_ASIAN = Font("noto_cjk_sans_otc", "NotoSansCJK-Regular.ttc", "Noto Sans CJK")
+_SCRIPTS = (
+    "Bengali",
+    "Devanagari",
+    "Ethiopic",
+    "Gujarati",
+    "Gurmukhi",
+    "Kannada",
+    "Khmer",
+    "Malayalam",
+    "Myanmar",
+    "Oriya",
+    "Sinhala",
+    "Tamil",
+    "Telugu",
+    "Thai",
+)
+_FONTS = (  # the first one that has a character draws it
+    BASE,
+    EAST_ASIAN,
+    *(Font("manimgx_fonts", f"NotoSans{script}[wght].ttf", f"Noto Sans {script}") for script in _SCRIPTS),
+    Font("manimgx_fonts", "NotoEmoji[wght].ttf", "Noto Emoji"),
 )
 
 
@@ -34,16 +97,66 @@ def font_files() -> tuple[str, ...]:
     Raises:
         RuntimeError: a package is not installed.
     """
-    return tuple(str(_file(package, name)) for package, name in _FILES)
+    return tuple(str(font.path) for font in (*_FONTS, _BOLD))
 
 
-def _file(package: str, name: str) -> Path:
-    spec = find_spec(package)
-    folders = spec.submodule_search_locations if spec else None
-    path = Path(folders[0]) / name if folders else None
-    if path is None or not path.is_file():
-        raise RuntimeError(f"pictures need {name} of the Python package {package}, which is not installed")
-    return path
+@cache
+def font_of(character: str) -> Font | None:
+    """The font that draws a character; None if no package has one.
+
+    >>> font_of("я").family, font_of("ไ").family, font_of("漢").family, font_of("ཀ")
+    ('DejaVu Sans', 'Noto Sans Thai', 'Noto Sans CJK', None)
+    """
+    return next((font for font in _FONTS if font.covers(character)), None)
+
+
+@cache
+def advance(character: str) -> float:
+    """Width of a character in pictures, in units of the font size; 0 for what is added to the one before it.
+
+    >>> advance("漢"), round(advance("a"), 2), advance(chr(0x301))
+    (1.0, 0.61, 0.0)
+    """
+    if unicodedata.category(character) in _ADDED:
+        return 0.0
+    font = font_of(character)
+    return _advances(font)[ord(character)] if font else _BOX
+
+
+def missing_scripts(text: str, draw: Callable[[str], bytes]) -> list[str]:
+    """Names of the scripts in a text for which neither a package nor the system has a font.
+
+    Args:
+        text: in which one character of each script stands for all.
+        draw: draws a character by the fonts of both, as a box if it has none.
+
+    >>> missing_scripts("བོད and ไทย", lambda character: b"a box")
+    ['Tibetan']
+    """
+    letters = {_script(character): character for character in sorted(set(text)) if _needs_font(character)}
+    box = draw(_UNASSIGNED) if letters else b""
+    return sorted(script for script, character in letters.items() if draw(character) == box)
+
+
+def _needs_font(character: str) -> bool:
+    return unicodedata.category(character)[0] in "LNPS" and font_of(character) is None
+
+
+def _script(character: str) -> str:
+    """Script of a letter by its Unicode name.
+
+    >>> _script("ཀ"), _script("𐎠"), _script("\N{MUSICAL SYMBOL G CLEF}")
+    ('Tibetan', 'Old Persian', 'symbols such as U+1D11E')
+    """
+    if not character.isalpha():
+        return f"{'digits' if character.isnumeric() else 'symbols'} such as U+{ord(character):04X}"
+    name = unicodedata.name(character, "")
+    return _KINDS.split(name)[0].title() or f"letters such as U+{ord(character):04X}"
+
+
+@cache
+def _advances(font: Font) -> dict[int, float]:
+    return advances(font.path)
 
 
 def language_of(text: str) -> Language:
@@ -63,34 +176,43 @@ def language_of(text: str) -> Language:
     return "zh-Hant" if traditional > simplified else "zh-Hans"
 
 
-def font_family(language: Language) -> str:
-    """Value of `font-family` for East Asian characters of a language."""
-    return f"'Noto Sans CJK {_FAMILIES[language]}', 'Noto Sans {_FAMILIES[language]}', sans-serif"
+def font_family(font: Font, language: Language) -> str:
+    """Value of `font-family` for characters of a font; a language selects East Asian shapes."""
+    if font is EAST_ASIAN:
+        return f"'Noto Sans CJK {_FAMILIES[language]}', 'Noto Sans {_FAMILIES[language]}', sans-serif"
+    return f"'{font.family}', sans-serif"
 
 
-def runs(text: str) -> Iterator[tuple[bool, str]]:
-    """Split a text into runs, each with whether it needs an East Asian font.
+def runs(text: str) -> Iterator[tuple[Font, str]]:
+    """Split a text into runs of one font each, whose characters are drawn together.
 
-    In a mixed text with one font, resvg falls back to another font only if the number of glyphs stays the same; a run
-    that names its font is safe.
+    Spaces, digits and punctuation are in the font of the letters around them if that has them, and otherwise in the
+    first one. The renderer must get each run by itself: in a text of several fonts it may draw letters of another run,
+    or panic.
 
-    >>> list(runs("GPT は、"))
-    [(False, 'GPT '), (True, 'は、')]
+    >>> [(font.family, run) for font, run in runs("GPT は、गेहूँ, चावल.")]
+    [('DejaVu Sans', 'GPT '), ('Noto Sans CJK', 'は、'), ('Noto Sans Devanagari', 'गेहूँ, चावल'), ('DejaVu Sans', '.')]
     """
-    start = 0
-    asian: bool | None = None
-    for position, character in enumerate(text):
-        if unicodedata.category(character) in {"Mn", "Me", "Cf"}:
-            continue  # combining marks stay with their letter
-        needs = _east_asian(character)
-        if asian is not None and needs != asian:
-            yield asian, text[start:position]
-            start = position
-        asian = needs
-    if text:
-        yield bool(asian), text[start:]
+    for font, run in groupby(zip(_run_fonts(text), text, strict=True), key=lambda pair: pair[0]):
+        yield font, "".join(character for _, character in run)
 
 
-def _east_asian(character: str) -> bool:
-    # emoji are wide too, but are in other fonts
-    return unicodedata.east_asian_width(character) in "WFH" and unicodedata.category(character) != "So"
+def _run_fonts(text: str) -> Iterator[Font]:
+    """The font of the run of each character."""
+    letters = [None if _is_neutral(character) else font_of(character) or BASE for character in text]
+    next_fonts, following = [], BASE
+    for font in reversed(letters):
+        following = font or following
+        next_fonts.append(following)
+    latest = current = BASE
+    for character, font, following in zip(text, letters, reversed(next_fonts), strict=True):
+        if font:
+            latest = current = font
+        elif unicodedata.category(character) not in _ADDED:
+            current = latest if latest is following and latest.covers(character) else BASE
+        yield current
+
+
+def _is_neutral(character: str) -> bool:
+    category = unicodedata.category(character)
+    return category in _ADDED or (category[0] in "PSZN" and BASE.covers(character))

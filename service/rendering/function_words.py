@@ -1,21 +1,38 @@
-"""Words that connect others and say little by themselves."""
+"""Words that connect others and say little by themselves, in the languages of `function_words.txt`."""
 
 from __future__ import annotations
 
-_WORDS = """
-a about all also am an and any are as at be because been but by can could did do does for from had has have he her him
-his how i if in into is it its just me more my of on or our she should so some than that the their them then there
-these they this those to too up us was we were what when where which who whose why will with would you your
-"""
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 
-FUNCTION_WORDS = frozenset(_WORDS.split())
-"""English ones, without negations, which change the meaning."""
+_LEAST = 2  # function words that tell a language, but for the first one, English
 
 
-def says_much(word: str) -> bool:
-    """Whether a word has a letter or digit, and is not an English function word.
+def say_much(words: Sequence[str]) -> list[bool]:
+    """Whether each word of a text has a letter or digit, and is not a function word of the text's language.
 
-    >>> says_much("parcel"), says_much("The"), says_much("."), says_much("not"), says_much("漢")
-    (True, False, False, True, True)
+    >>> say_much(["The", "parcel", "is", "not", "here", "."])
+    [False, True, False, True, True, False]
+    >>> say_much(["Die", "Maschine", "war", "kaputt"]), say_much(["to", "die", "in", "the", "war"])
+    ([False, True, False, True], [False, True, False, False, True])
     """
-    return any(character.isalnum() for character in word) and word.lower() not in FUNCTION_WORDS
+    folded = [word.casefold() for word in words]
+    known = _function_words(folded)
+    return [any(character.isalnum() for character in word) and word not in known for word in folded]
+
+
+def _function_words(words: Sequence[str]) -> frozenset[str]:
+    """Those of the language that has most of a text's words among its function words, the first one of several."""
+    counts = {language: sum(word in known for word in words) for language, known in _lists().items()}
+    best = max(counts, key=lambda language: counts[language])
+    is_told = counts[best] >= _LEAST or best == next(iter(counts))
+    return _lists()[best] if is_told else frozenset()
+
+
+@cache
+def _lists() -> Mapping[str, frozenset[str]]:
+    """The function words of each language."""
+    text = (files("semblance.service.rendering") / "function_words.txt").read_text("utf-8")
+    paragraphs = (paragraph.split(maxsplit=1) for paragraph in text.split("\n\n")[1:])
+    return {code.rstrip(":"): frozenset(words.split()) for code, words in paragraphs}

@@ -4,31 +4,22 @@ from __future__ import annotations
 
 import math
 import re
-import unicodedata
 from collections.abc import Sequence
+from itertools import accumulate, takewhile
 
-from semblance.service.rendering.fonts import BEGINNING
+import regex
+
+from semblance.service.rendering.direction import isolated
+from semblance.service.rendering.fonts import advance
+from semblance.service.rendering.joining import joined
 
 SCORE_DECIMALS = 4
 _MINUS = "\u2212"
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_CLUSTERS = regex.compile(r"\X")  # what a reader takes for one character
 _BIDI_CONTROLS = re.compile("[\u202a-\u202e\u2066-\u2069]")
-_FIRST_STRONG_ISOLATE, _POP_ISOLATE = "\u2068", "\u2069"
 _MAX_IN_SENTENCE_EM = 40.0
-# widths of ASCII in DejaVu Sans, the first font of pictures, in hundredths of the font size
-_WIDTHS = {
-    28: "'ijlIJ",
-    33: " ,./:;\\|f-",
-    40: "()[]t!r",
-    50: '"*_`sz?c',
-    58: "LFkvxyP",
-    63: "TYaoeESbdghnpqu$0123456789{}",
-    69: "KAVBRXZCU",
-    77: "HNDG&OQ",
-    84: "w#+<=>^~M",
-    100: "%mW@\u2026",
-}
-_EM = {character: width / 100 for width, characters in _WIDTHS.items() for character in characters}
+_ROOM = 1.04
 
 
 def plain(value: float, decimals: int) -> str:
@@ -114,22 +105,13 @@ def one_line(text: str) -> str:
     return " ".join(_BIDI_CONTROLS.sub("", legal(text)).split()) or "\u2423"
 
 
-def isolated(text: str) -> str:
-    """Wrap right-to-left text in isolating marks, so that it does not reorder its neighbors.
-
-    Only for text without direction controls (see `one_line`): one of them could close the isolate early.
-    """
-    right_to_left = any(unicodedata.bidirectional(character) in {"R", "AL", "AN"} for character in text)
-    return _FIRST_STRONG_ISOLATE + text + _POP_ISOLATE if right_to_left else text
-
-
 def em_width(text: str) -> float:
-    """Estimate the width of a text in units of the font size; the viewer's font is not known.
+    """Width of a text in pictures, in units of the font size, with room for viewers that have other fonts.
 
     >>> em_width("漢字"), round(em_width("cat"), 2)
-    (2.0, 1.53)
+    (2.08, 1.62)
     """
-    return sum(_em(character) for character in text)
+    return _ROOM * sum(advance(character) for character in joined(text))
 
 
 def wrap(text: str, max_em: float) -> list[str]:
@@ -148,29 +130,19 @@ def wrap(text: str, max_em: float) -> list[str]:
     return lines
 
 
-def is_right_to_left(text: str) -> bool:
-    """Whether a text is written to the left, by its first letter that has a direction.
-
-    >>> is_right_to_left("1. שלום"), is_right_to_left("a שלום")
-    (True, False)
-    """
-    directions = (unicodedata.bidirectional(character) for character in text[:BEGINNING])
-    return next((direction for direction in directions if direction in {"L", "R", "AL"}), "L") != "L"
-
-
 def shorten(text: str, max_em: float) -> str:
-    """Replace the middle of a text that is wider than `max_em` by an ellipsis.
+    """Replace the middle of a text that is wider than `max_em` by an ellipsis, between clusters of characters.
 
     >>> shorten("https://example.org/index.html", 8)
     'https:/…x.html'
     """
     if em_width(text) <= max_em:
         return text
-    half = (max_em - _em("…")) / 2
-    head, tail = _fitting(text, half), _fitting(text[::-1], half)[::-1]
-    while tail and _em(tail[0]) == 0.0:  # a combining mark without its letter
-        tail = tail[1:]
-    return f"{head}…{tail}"
+    half = (max_em - em_width("…")) / 2
+    clusters = _CLUSTERS.findall(text)
+    head = _fitting(clusters, half)
+    tail = _fitting(clusters[::-1], half)[::-1]
+    return f"{''.join(head)}…{''.join(tail)}"
 
 
 def beginning(text: str, max_em: float) -> str:
@@ -180,7 +152,9 @@ def beginning(text: str, max_em: float) -> str:
     'A cat sits…'
     """
     line = one_line(text)
-    return line if em_width(line) <= max_em else f"{_fitting(line, max_em - _em('…')).rstrip()}…"
+    if em_width(line) <= max_em:
+        return line
+    return "".join(_fitting(_CLUSTERS.findall(line), max_em - em_width("…"))).rstrip() + "…"
 
 
 def label(text: str, max_em: float) -> str:
@@ -193,18 +167,7 @@ def in_sentence(text: str) -> str:
     return isolated(label(text, _MAX_IN_SENTENCE_EM))
 
 
-def _fitting(text: str, max_em: float) -> str:
-    width = 0.0
-    for end, character in enumerate(text):
-        width += _em(character)
-        if width > max_em:
-            return text[:end]
-    return text
-
-
-def _em(character: str) -> float:
-    if unicodedata.category(character) in {"Mn", "Me", "Cf"}:
-        return 0.0
-    if unicodedata.east_asian_width(character) in "WF":
-        return 1.0
-    return _EM.get(character, 0.75 if character.isupper() else 0.63)
+def _fitting(clusters: Sequence[str], max_em: float) -> Sequence[str]:
+    """The first ones that are no wider than that together."""
+    widths = accumulate(em_width(cluster) for cluster in clusters)
+    return clusters[: sum(1 for _ in takewhile(lambda width: width <= max_em, widths))]

@@ -8,13 +8,12 @@ from typing import Any
 from semblance.models.embeddings import Doubles
 from semblance.models.explanation import Explanation
 from semblance.service.rendering.colors import STEPS, ColorScale
-from semblance.service.rendering.labels import label, signed
+from semblance.service.rendering.labels import signed
 from semblance.service.rendering.view import (
     MAX_WORDS,
     Grid,
     ScorePart,
     grid_of,
-    pair_name,
     score_parts,
     word_scale,
 )
@@ -44,7 +43,7 @@ def playground_view(explanation: Explanation) -> dict[str, Any]:
     if grid.by_sentence:
         matrices.append(_matrix("words", grid_of(shown, MAX_WORDS, by_sentence=False), scale))
     return {
-        "parts": [_part(explanation, part) for part in parts],
+        "parts": [_part(part) for part in parts],
         "a": _words(totals.sum(axis=1), scale),
         "b": _words(totals.sum(axis=0), scale),
         "legend": _legend(scale, lowers=bool((totals < 0).any())),
@@ -52,13 +51,10 @@ def playground_view(explanation: Explanation) -> dict[str, Any]:
     }
 
 
-def _part(explanation: Explanation, part: ScorePart) -> dict[str, Any]:
-    name, links = part.name, part.links
-    if links:
-        units = explanation.left[links[0][0]], explanation.right[links[0][1]]
-        name = pair_name(*(label(unit.text, _MAX_WORD_EM) for unit in units))
+def _part(part: ScorePart) -> dict[str, Any]:
+    links = part.links
     return {
-        "name": name,
+        "name": part.name,
         "kind": part.kind,
         "value": part.exact,
         "shown": signed(part.value, _DECIMALS),

@@ -5,15 +5,17 @@ from __future__ import annotations
 import multiprocessing
 import signal
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
 
 import resvg_py
 
 from semblance.models.explanation import Explanation
 from semblance.service.errors import NotReady
 from semblance.service.rendering.caption import Caption
-from semblance.service.rendering.fonts import font_files
+from semblance.service.rendering.fonts import font_files, missing_scripts
 from semblance.service.rendering.svg.picture import render_svg
 from semblance.service.threads import stop_if_left
 from semblance.service.turns import draw
@@ -24,16 +26,40 @@ _ZOOM = 2.0
 def render_png(explanation: Explanation, caption: Caption, *, system_fonts: bool = True) -> bytes:
     """Rasterize the picture of `render_svg` at twice its size; 1,920 px wide.
 
-    Latin, Greek, Cyrillic, Arabic, Hebrew, Chinese, Japanese and Korean use fonts of pinned packages, the same on every
-    machine. Other scripts, and most emoji, need a system font; without one, or with `system_fonts` False, they are
-    drawn as boxes. The rasterizer holds the GIL throughout: servers use a `DrawingProcess`.
+    Most scripts use fonts of pinned packages, the same on every machine. Others need a system font; without one, or
+    with `system_fonts` False, they are drawn as boxes, and a line below the title says so. The rasterizer holds the GIL
+    throughout: servers use a `DrawingProcess`.
     """
+    picture = render_svg(explanation, caption)
+    missing = missing_scripts(picture, lambda text: _rasterized(_sample(text), 1.0, system_fonts=system_fonts))
+    if missing:
+        picture = render_svg(explanation, replace(caption, warnings=(*caption.warnings, _without_font(missing))))
+    return _rasterized(picture, _ZOOM, system_fonts=system_fonts)
+
+
+def _rasterized(svg: str, zoom: float, *, system_fonts: bool) -> bytes:
     return resvg_py.svg_to_bytes(
-        svg_string=render_svg(explanation, caption),
-        zoom=_ZOOM,
+        svg_string=svg,
+        zoom=zoom,
         skip_system_fonts=not system_fonts,
         font_files=list(font_files()),
         sans_serif_family="DejaVu Sans",
+    )
+
+
+def _sample(text: str) -> str:
+    """A picture of a text alone, of a fixed size."""
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" width="48" height="32">'
+        f'<text x="4" y="24" font-size="16" font-family="DejaVu Sans">{text}</text></svg>'
+    )
+
+
+def _without_font(scripts: Sequence[str]) -> str:
+    names = " and ".join(filter(None, (", ".join(scripts[:-1]), scripts[-1])))
+    return (
+        f"No font here has {names}, drawn as boxes. Install one for the system, such as Noto Sans, "
+        "or open the SVG or the page, which use the fonts of the browser."
     )
 
 

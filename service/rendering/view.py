@@ -16,12 +16,14 @@ from semblance.models.text import Booleans, Units
 from semblance.models.tokenization.passages import sentences
 from semblance.service.rendering.caption import Caption
 from semblance.service.rendering.colors import ColorScale
-from semblance.service.rendering.function_words import says_much
+from semblance.service.rendering.direction import isolated
+from semblance.service.rendering.function_words import say_much
 from semblance.service.rendering.labels import SCORE_DECIMALS, beginning, label, rounded_parts, short_signed
 
 MAX_LINKS = 6  # with a part of their own
 MAX_SIDE = 14  # rows and columns, without the one of others
 MAX_WORDS = 40  # rows and columns of a matrix of all words of long texts
+_MAX_WORD_EM = 15.0  # in names of parts
 _CELL_DECIMALS = 3  # on pages
 
 PartKind: TypeAlias = Literal["link", "rest", "special"]
@@ -33,7 +35,7 @@ class ScorePart:
     """A part of a score.
 
     Attributes:
-        name: the pair of words, or what other parts are.
+        name: label of the pair of words, or what other parts are.
         kind: links of a pair of words, all other links, or special tokens.
         exact: its value.
         links: places of both words of each link.
@@ -200,8 +202,7 @@ def score_parts(explanation: Explanation, decimals: int = SCORE_DECIMALS, *, mer
     """
     contribution = explanation.contribution
     left, right = ([unit.text for unit in side] for side in (explanation.left, explanation.right))
-    says = [np.array([says_much(word) for word in side], np.bool_) for side in (left, right)]
-    saying = np.logical_or.outer(*says)
+    saying = np.logical_or.outer(*(np.array(say_much(side), np.bool_) for side in (left, right)))
     rows, columns = (_kinds(side, merge=merge) for side in (left, right))
     pairs = np.zeros((len(left), len(right)))
     np.add.at(pairs, np.ix_(rows, columns), np.where(saying, contribution, 0.0))
@@ -229,8 +230,9 @@ def _kinds(words: Sequence[str], *, merge: bool) -> NDArray[np.intp]:
 
 
 def pair_name(left: str, right: str) -> str:
-    """Two words, joined by "=" if they are the same."""
-    return f"{left} {'=' if left.lower() == right.lower() else '~'} {right}"
+    """Two words as a label, joined by "=" if they are the same; each is isolated from the sign between them."""
+    one, other = (isolated(label(word, _MAX_WORD_EM)) for word in (left, right))
+    return f"{one} {'=' if left.lower() == right.lower() else '~'} {other}"
 
 
 def grid_of(
@@ -271,7 +273,7 @@ def grid_of(
 
 def _rows(units: Units, totals: Doubles, most: int, *, by_sentence: bool) -> list[GridRow]:
     words = [GridRow(unit.text, "word", (i,)) for i, unit in enumerate(units)]
-    groups = [row for row in words if says_much(row.text)]
+    groups = [row for row, says_much in zip(words, say_much([unit.text for unit in units]), strict=True) if says_much]
     if len(groups) > most and by_sentence:
         of_sentences = list(_sentences(units))
         groups = of_sentences if len(of_sentences) > 1 else groups

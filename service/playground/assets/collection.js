@@ -11,6 +11,7 @@ import {
   element,
   fill,
   grouped,
+  isolated,
   labeled,
   menu,
   plain,
@@ -393,7 +394,7 @@ function documentRow(each) {
   return element(
     "li",
     {},
-    element("strong", {}, each.id),
+    element("strong", {}, isolated(each.id)),
     element("p", { dir: "auto" }, each.text),
     element("span", { class: "faint" }, metadataText(each.metadata)),
   );
@@ -410,16 +411,23 @@ function groupRow(group) {
         ? why.links
             .slice(0, SHOWN_WORDS)
             .map(
-              (/** @type {any} */ link) =>
-                `${why.a.tokens[link.a].text} = ${why.b.tokens[link.b].text} ${signed(link.contribution)}`,
+              (/** @type {any} */ link) => [
+                ", ",
+                isolated(why.a.tokens[link.a].text),
+                " = ",
+                isolated(why.b.tokens[link.b].text),
+                ` ${signed(link.contribution)}`,
+              ],
             )
+            .flat()
+            .slice(1)
         : [];
       return element(
         "p",
         {},
-        element("strong", {}, each.id),
+        element("strong", {}, isolated(each.id)),
         each.like
-          ? element("span", { class: "faint" }, ` ${plain(each.score)} with ${each.like}: ${words.join(", ")}`)
+          ? element("span", { class: "faint" }, ` ${plain(each.score)} with `, isolated(each.like), ": ", words)
           : null,
         element("br"),
         element("span", { dir: "auto" }, each.text),

@@ -25,6 +25,20 @@ export function element(name, options = {}, ...children) {
 }
 
 /**
+ * A text of a user among words of the page, which it cannot reorder whatever its direction is.
+ * @param {string} text
+ */
+export const isolated = (text) => element("bdi", {}, text.replace(/[\u202a-\u202e\u2066-\u2069]/g, ""));
+
+/**
+ * Texts of users one after another.
+ * @param {string[]} texts
+ * @param {string} [between]
+ */
+export const isolatedList = (texts, between = ", ") =>
+  texts.flatMap((text, i) => (i ? [between, isolated(text)] : [isolated(text)]));
+
+/**
  * Replace the children of a node.
  * @param {Element} parent
  * @param {...(Child | Child[])} children

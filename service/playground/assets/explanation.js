@@ -1,7 +1,7 @@
 // @ts-check
 // An explanation drawn: its score, a bar that adds up, both texts, a matrix and a table of links.
 
-import { announce, button, counted, element, fill, notices, plain, signed } from "./dom.js";
+import { announce, button, counted, element, fill, isolated, notices, plain, signed } from "./dom.js";
 
 /** @typedef {{text: string, start: number, end: number}} Unit */
 /** @typedef {{text: string, read_start: number, read_end: number, truncated: boolean, tokens: Unit[]}} Side */
@@ -235,15 +235,16 @@ function connect(shown, words, said) {
     const links = shown.links.filter((link) => link[side] === i);
     words[side][i].classList.add("chosen");
     links.forEach((link) => words[other][link[other]].classList.add("partner"));
-    const strongest = links.slice(0, 3).map((link) => {
-      const partner = shown[other].tokens[link[other]].text;
-      return `${partner} (similarity ${plain(link.similarity, 2)}, ${inBar.get(`${link.a},${link.b}`) ?? signed(link.contribution)})`;
+    const strongest = links.slice(0, 3).flatMap((link, place) => {
+      const share = inBar.get(`${link.a},${link.b}`) ?? signed(link.contribution);
+      const partner = isolated(shown[other].tokens[link[other]].text);
+      return [place ? ", " : " is linked with ", partner, ` (similarity ${plain(link.similarity, 2)}, ${share})`];
     });
-    const word = shown[side].tokens[i].text;
+    const word = isolated(shown[side].tokens[i].text);
     const none = shown.omitted
-      ? "is in none of the links that are shown, which are the strongest"
-      : "adds nothing to the score by itself";
-    said.textContent = `“${word}” ${strongest.length ? `is linked with ${strongest.join(", ")}` : none}.`;
+      ? " is in none of the links that are shown, which are the strongest"
+      : " adds nothing to the score by itself";
+    fill(said, "“", word, "”", strongest.length ? strongest : none, ".");
   }
 
   for (const side of /** @type {const} */ (["a", "b"])) {
@@ -335,8 +336,8 @@ function matrix({ rows, columns, cells }) {
     if (share !== null) made.style.setProperty("--share", `${share}%`);
     return made;
   };
-  const heads = columns.map((name) => element("th", { scope: "col" }, element("span", {}, name)));
-  const lines = cells.map((row, i) => element("tr", {}, element("th", { scope: "row" }, rows[i]), row.map(cell)));
+  const heads = columns.map((name) => element("th", { scope: "col" }, element("span", {}, isolated(name))));
+  const lines = cells.map((row, i) => element("tr", {}, element("th", { scope: "row" }, isolated(rows[i])), row.map(cell)));
   return element(
     "table",
     { class: "matrix" },
@@ -390,8 +391,8 @@ function linkTable(shown) {
           element(
             "tr",
             {},
-            element("td", {}, row.a),
-            element("td", {}, row.b),
+            element("td", {}, isolated(row.a)),
+            element("td", {}, isolated(row.b)),
             element("td", { class: "number" }, plain(row.similarity, 2)),
             element("td", { class: "number" }, signed(row.contribution, 4)),
           ),

@@ -2,7 +2,7 @@
 // The documents of a collection as points: distant ones differ.
 
 import { collectionPath, post } from "./api.js";
-import { announce, beginning, button, counted, element, fill, grouped, shownValue } from "./dom.js";
+import { announce, beginning, button, counted, element, fill, grouped, isolated, shownValue } from "./dom.js";
 
 /** @typedef {{id: string, x: number, y: number, text: string, value: string | number | boolean | null}} Point */
 /** @typedef {{name: string, color: string, shape: number, count: number}} Group */
@@ -239,12 +239,12 @@ export class DocumentMap {
       chosen.length ? null : element("p", { class: "faint" }, "Point at a mark to read its text; a click keeps it."),
       chosen.map((i) => {
         const { id, text, value } = this.points[/** @type {number} */ (i)];
-        const named = this.field ? ` ${this.field}: ${shownValue(value)}` : "";
+        const named = this.field ? `${this.field}: ${shownValue(value)}` : "";
         return element(
           "p",
           {},
-          element("strong", {}, id),
-          element("span", { class: "faint" }, named),
+          element("strong", {}, isolated(id)),
+          element("span", { class: "faint" }, " ", isolated(named)),
           element("br"),
           element(
             "span",

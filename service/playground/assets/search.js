@@ -13,6 +13,8 @@ import {
   element,
   fill,
   grouped,
+  isolated,
+  isolatedList,
   labeled,
   menu,
   notices,
@@ -183,7 +185,9 @@ export class Search {
         "label",
         { class: "choice" },
         box,
-        ` ${beginning(shownValue(value), VALUE_CHARS)} `,
+        " ",
+        isolated(beginning(shownValue(value), VALUE_CHARS)),
+        " ",
         element("span", { class: "faint" }, grouped(count)),
       );
     });
@@ -284,7 +288,7 @@ function hitCard(hit, next, asked) {
     element(
       "p",
       { class: "hit-head" },
-      element("strong", {}, hit.id),
+      element("strong", {}, isolated(hit.id)),
       element(
         "span",
         { class: "faint" },
@@ -354,7 +358,7 @@ async function showDifference(box, a, b, asked) {
   const largest = Math.max(...values.map(Math.abs), 1e-9);
   const rows = parts.map((part, i) => differenceRow(part, values[i], largest));
   const place = whole < 0 ? "below" : "above";
-  const heads = ["Of the query", `In ${a.id}`, `In ${b.id}`, "Difference"];
+  const heads = ["Of the query", ["In ", isolated(a.id)], ["In ", isolated(b.id)], "Difference"];
   fill(
     box,
     element(
@@ -363,7 +367,14 @@ async function showDifference(box, a, b, asked) {
       element(
         "table",
         { class: "difference" },
-        element("caption", {}, `${a.id} is ${plain(Math.abs(whole))} ${place} ${b.id}; these parts sum to it.`),
+        element(
+          "caption",
+          {},
+          isolated(a.id),
+          ` is ${plain(Math.abs(whole))} ${place} `,
+          isolated(b.id),
+          "; these parts sum to it.",
+        ),
         element(
           "thead",
           {},
@@ -388,11 +399,11 @@ async function showDifference(box, a, b, asked) {
 function differenceRow(part, shown, largest) {
   const bar = element("span", { class: `delta ${shown < 0 ? "negative" : "positive"}` });
   bar.style.width = `${(100 * Math.abs(shown)) / largest}%`;
-  const words = (/** @type {Share} */ share) => share.partners.map((each) => each.text).join(", ");
+  const words = (/** @type {Share} */ share) => isolatedList(share.partners.map((each) => each.text));
   return element(
     "tr",
     {},
-    element("th", { scope: "row" }, part.kind === "term" ? `term ${part.text}` : part.text),
+    element("th", { scope: "row" }, part.kind === "term" ? "term " : null, isolated(part.text)),
     element("td", {}, words(part.a)),
     element("td", {}, words(part.b)),
     element("td", { class: "number" }, element("data", { value: shown }, signed(shown))),
@@ -513,9 +524,10 @@ export async function metadataFields(name, signal) {
 
 /** @param {Record<string, unknown>} metadata */
 export const metadataText = (metadata) =>
-  Object.entries(metadata)
-    .map(([field, value]) => `${field}: ${beginning(shownValue(value), VALUE_CHARS)}`)
-    .join(" · ");
+  isolatedList(
+    Object.entries(metadata).map(([field, value]) => `${field}: ${beginning(shownValue(value), VALUE_CHARS)}`),
+    " · ",
+  );
 
 /**
  * The time of the request, by stage.

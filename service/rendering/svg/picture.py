@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import takewhile
+from itertools import groupby, takewhile
 from xml.etree import ElementTree as ET
 
 import numpy as np
 
 from semblance.models.explanation import Explanation
+from semblance.models.text import Units
 from semblance.service.rendering.caption import Caption, headline, subtitle
 from semblance.service.rendering.colors import (
     ACCENT,
@@ -22,13 +24,13 @@ from semblance.service.rendering.colors import (
     ColorScale,
     color_of,
 )
+from semblance.service.rendering.direction import is_right_to_left, levels_of, visual_order
 from semblance.service.rendering.fonts import language_of
 from semblance.service.rendering.labels import (
     SCORE_DECIMALS,
     decimals_for,
     em_width,
     in_sentence,
-    is_right_to_left,
     label,
     plain,
     signed,
@@ -47,6 +49,7 @@ from semblance.service.rendering.svg.sheet import (
     TEXT_SIZE,
     TITLE_SIZE,
     WIDTH,
+    Box,
     Sheet,
     Style,
     box,
@@ -58,7 +61,7 @@ from semblance.service.rendering.svg.sheet import (
 from semblance.service.rendering.view import ScorePart, Side, View, score_parts
 
 MAX_LINES = 16  # of a text
-_MAX_UNIT_EM, _MAX_NAME_EM = 24.0, 30.0
+_MAX_UNIT_EM = 24.0
 _UNIT_PADDING, _UNIT_GAP, _UNIT_HEIGHT, _UNIT_LINE = 3.0, 3.0, 21.0, 26.0
 _BAR, _PART_LINE, _SWATCH, _PART_GAP = 22.0, 23.0, 11.0, 18.0
 _STEP_WIDTH, _STEP_HEIGHT = 58.0, 19.0  # of a color in the legend
@@ -108,19 +111,41 @@ def _draw_text(sheet: Sheet, side: Side, scale: ColorScale) -> None:
     sheet.line(group, side.name, HEADING)
     widths = (em_width(label(unit.text, _MAX_UNIT_EM)) * TEXT_SIZE + 2 * _UNIT_PADDING for unit in side.units)
     places = [*takewhile(lambda place: place.line < MAX_LINES, flow(widths, _UNIT_GAP, INNER_WIDTH))]
-    to_left = is_right_to_left(side.read.text)
     style, decimals = Style(TEXT_SIZE, "middle", language=language_of(side.read.text)), decimals_for(scale.limit)
-    for i, place in enumerate(places):
-        left = MARGIN + (INNER_WIDTH - place.x - place.width if to_left else place.x)
-        top, text, total = sheet.y + place.line * _UNIT_LINE, side.units[i].text, float(side.totals[i])
+    for i, (place, to_left) in enumerate(_as_written(side.units, places)):
+        text, total = side.units[i].text, float(side.totals[i])
+        corner = (MARGIN + place.x, sheet.y + place.line * _UNIT_LINE)
         outline = {"stroke": ACCENT, "stroke_width": "1.5"} if side.matched[i] else {}
-        unit = box(group, (left, top), (place.width, _UNIT_HEIGHT), rx="3", fill=scale.color(total), **outline)
+        unit = box(group, corner, (place.width, _UNIT_HEIGHT), rx="3", fill=scale.color(total), **outline)
         tooltip(unit, f"{in_sentence(text)}: contributes {signed(total, decimals)}")
-        at, inked = (left + place.width / 2, top + 0.72 * _UNIT_HEIGHT), replace(style, fill=scale.ink(total))
-        write(group, at, label(text, _MAX_UNIT_EM), inked).set("pointer-events", "none")
+        middle = (corner[0] + place.width / 2, corner[1] + 0.72 * _UNIT_HEIGHT)
+        inked = replace(style, fill=scale.ink(total), to_left=to_left)
+        write(group, middle, label(text, _MAX_UNIT_EM), inked).set("pointer-events", "none")
     sheet.skip(_UNIT_LINE * (places[-1].line + 1 if places else 0))
     if len(side.units) > len(places):
         sheet.line(group, f"\u2026 and {len(side.units) - len(places):,} more", NOTE)
+
+
+def _as_written(units: Units, places: Sequence[Box]) -> Iterator[tuple[Box, bool]]:
+    """The boxes of the first units with their places in each line, and whether a part of each is written to the left.
+
+    Lines of a text that is written to the left end at the right margin.
+    """
+    if not places:
+        return
+    starts, ends = units.spans[: len(places)].T.tolist()
+    text = units.text[starts[0] : max(ends)]
+    levels, to_left = levels_of(text), is_right_to_left(text)
+    for _, line in groupby(range(len(places)), key=lambda i: places[i].line):
+        inside = [*line]
+        order = visual_order([levels[starts[i] - starts[0]] for i in inside])
+        boxes = flow((places[inside[place]].width for place in order), _UNIT_GAP, math.inf)
+        moved = dict(zip(order, boxes, strict=True))
+        last = places[inside[-1]]
+        margin = INNER_WIDTH - last.x - last.width if to_left else 0.0
+        for place, i in enumerate(inside):
+            written = levels[starts[i] - starts[0] : ends[i] - starts[0]]
+            yield places[i]._replace(x=margin + moved[place].x), any(level % 2 for level in written)
 
 
 def _draw_sum(sheet: Sheet, parts: Sequence[ScorePart], score: float) -> None:
@@ -129,7 +154,7 @@ def _draw_sum(sheet: Sheet, parts: Sequence[ScorePart], score: float) -> None:
     sheet.line(group, "Parts of the score", HEADING)
     _draw_bar(group, sheet.y, parts)
     sheet.skip(_BAR + 6)
-    names = [f"{label(part.name, _MAX_NAME_EM)} {signed(part.value, SCORE_DECIMALS)}" for part in parts]
+    names = [f"{part.name} {signed(part.value, SCORE_DECIMALS)}" for part in parts]
     total = f"sum {plain(score, SCORE_DECIMALS)}"
     widths = [em_width(name) * SUBTITLE_SIZE + _SWATCH + 6 for name in (*names, total)]
     *places, last = flow(widths, _PART_GAP, INNER_WIDTH)
@@ -148,7 +173,7 @@ def _draw_bar(group: ET.Element, y: float, parts: Sequence[ScorePart]) -> None:
     for i, part in enumerate(parts if whole else ()):
         width = INNER_WIDTH * abs(part.value) / whole
         segment = box(group, (x, y), (max(width - 1, 0.5), _BAR), fill=_fill(part, i), data_part=part.kind)
-        tooltip(segment, f"{label(part.name, _MAX_NAME_EM)}: {signed(part.value, SCORE_DECIMALS)}")
+        tooltip(segment, f"{part.name}: {signed(part.value, SCORE_DECIMALS)}")
         x += width
     box(group, (MARGIN, y), (INNER_WIDTH, _BAR), fill="none", stroke=RULE, rx="3")
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 from xml.etree import ElementTree as ET
 
 from semblance.service.rendering.colors import FAINT_INK, INK
-from semblance.service.rendering.fonts import Language, font_family, runs
-from semblance.service.rendering.labels import isolated
+from semblance.service.rendering.direction import is_right_to_left, isolated
+from semblance.service.rendering.fonts import BASE, EAST_ASIAN, Font, Language, font_family, runs
+from semblance.service.rendering.labels import em_width
 
 Point: TypeAlias = tuple[float, float]
 Anchor: TypeAlias = Literal["start", "middle", "end"]
@@ -18,15 +19,23 @@ WIDTH, MARGIN = 960.0, 32.0
 INNER_WIDTH = WIDTH - 2 * MARGIN
 TITLE_SIZE, SUBTITLE_SIZE, HEADING_SIZE, TEXT_SIZE, NOTE_SIZE = 20.0, 13.0, 13.0, 14.0, 11.5
 SECTION_GAP = 22.0
+_SHARES: Mapping[Anchor, float] = {"start": 0.0, "middle": 0.5, "end": 1.0}  # of a text before its anchor
 
 # DejaVu Sans comes first because resvg always has it (see fonts.py), so that a PNG looks the same everywhere. The
 # others are about as wide or narrower.
+_BOLD_WIDTH = 1.1  # of regular letters
 LATIN_FAMILY = "'DejaVu Sans', 'Segoe UI', 'Helvetica Neue', 'Noto Sans', Arial, sans-serif"
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """Style of a text; `angle` is in degrees clockwise, `language` selects Han shapes."""
+    """Style of a text.
+
+    Attributes:
+        angle: in degrees clockwise.
+        language: selects Han shapes.
+        to_left: whether it is a part of a text that is written to the left.
+    """
 
     size: float = 12.0
     anchor: Anchor = "start"
@@ -34,6 +43,11 @@ class Style:
     fill: str = INK
     angle: float = 0.0
     language: Language = "zh-Hans"
+    to_left: bool = False
+
+    def width(self, text: str) -> float:
+        """Width of a text in px."""
+        return em_width(text) * self.size * (_BOLD_WIDTH if self.bold else 1.0)
 
 
 HEADING = Style(HEADING_SIZE, bold=True, fill=FAINT_INK)
@@ -95,12 +109,16 @@ def write(parent: ET.Element, at: Point, text: str, style: Style) -> ET.Element:
     if style.angle:
         place = {"transform": f"translate({px(at[0])} {px(at[1])}) rotate({px(style.angle)})"}
     attributes = place | {"font-size": px(style.size), "fill": style.fill}
-    if style.anchor != "start":
+    pieces = [*runs(text)]
+    if style.anchor != "start" and len(pieces) <= 1:
         attributes["text-anchor"] = style.anchor
     if style.bold:
         attributes["font-weight"] = "700"
     element = ET.SubElement(parent, "text", attributes)
-    _fill(element, isolated(text), style.language)
+    if len(pieces) <= 1:
+        _fill(element, pieces, style)
+    else:
+        _place(element, 0.0 if style.angle else at[0], text, pieces, style)
     return element
 
 
@@ -120,14 +138,22 @@ def px(length: float) -> str:
     return f"{length:.1f}".removesuffix(".0")
 
 
-def _fill(element: ET.Element, text: str, language: Language) -> None:
-    latest: ET.Element | None = None
-    for asian, run in runs(text):
-        if asian:
-            names = {"font-family": font_family(language), "xml:lang": language}
-            latest = ET.SubElement(element, "tspan", names)
-            latest.text = run
-        elif latest is None:
-            element.text = run
-        else:
-            latest.tail = run
+def _fill(element: ET.Element, pieces: Sequence[tuple[Font, str]], style: Style) -> None:
+    """Write the only run of a text, if any."""
+    for font, run in pieces:
+        element.text = isolated(run, to_left=style.to_left)
+        element.attrib |= _font(font, style)
+
+
+def _place(element: ET.Element, x: float, text: str, pieces: Sequence[tuple[Font, str]], style: Style) -> None:
+    """Write each run at a place of its own, which keeps the renderer from mixing their fonts."""
+    left = x - style.width(text) * _SHARES[style.anchor]
+    for font, run in reversed(pieces) if is_right_to_left(text) else pieces:
+        place = ET.SubElement(element, "tspan", {"x": px(left)} | _font(font, style))
+        place.text = isolated(run, to_left=style.to_left)
+        left += style.width(run)
+
+
+def _font(font: Font, style: Style) -> dict[str, str]:
+    family = {} if font is BASE else {"font-family": font_family(font, style.language)}
+    return family | ({"xml:lang": style.language} if font is EAST_ASIAN else {})
