@@ -13,6 +13,19 @@ _RIGHT_TO_LEFT_ISOLATE, _FIRST_STRONG_ISOLATE, _POP_ISOLATE = "\u2067", "\u2068"
 _TO_LEFT = {"R", "AL", "AN"}
 # a letter for each class of characters; all others, such as spaces, are neutral
 _LETTERS = {"L": "L", "R": "R", "AL": "A", "EN": "E", "AN": "N", "ES": "S", "ET": "T", "CS": "C", "NSM": "M"}
+_CLOSING = {
+    "(": ")",
+    "[": "]",
+    "{": "}",
+    "（": "）",
+    "［": "］",
+    "「": "」",
+    "『": "』",
+    "《": "》",
+    "〈": "〉",
+    "【": "】",
+}
+_STRONG = re.compile("[EN]")  # numbers count as written to the left
 _LEVELS = {"L": (0, 2), "R": (1, 1), "E": (2, 2), "N": (2, 2)}  # in texts to the right and to the left
 
 
@@ -46,9 +59,9 @@ def levels_of(text: str) -> list[int]:
     """Embedding level of each character: even ones are written to the right, odd ones to the left.
 
     The direction of the text is that of its first letter. Direction controls are neutral, since pictures leave them
-    out, and so are brackets, which follow their neighbors.
+    out.
 
-    Source: unicode-uax9, rules W1 to W7, N1, N2, I1 and I2.
+    Source: unicode-uax9, rules W1 to W7, N0 to N2, I1 and I2.
 
     >>> levels_of("a אב, גד 3.5")
     [0, 0, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2]
@@ -58,7 +71,8 @@ def levels_of(text: str) -> list[int]:
         return [0] * len(text)
     edge = "R" if base else "L"
     letters = "".join(_LETTERS.get(unicodedata.bidirectional(character), "O") for character in text)
-    resolved = _neutral(edge + _weak(edge + letters)[1:] + edge, edge)[1:-1]
+    weak = _weak(edge + letters)[1:]
+    resolved = _neutral(edge + _brackets(weak, text, edge) + edge, edge)[1:-1]
     return [_LEVELS[letter][base] for letter in resolved]
 
 
@@ -73,6 +87,32 @@ def _weak(letters: str) -> str:
     return re.sub("L[^LR]*", lambda found: found[0].replace("E", "L"), letters)
 
 
+def _brackets(letters: str, text: str, edge: str) -> str:
+    """Rule N0: both brackets of a pair have the direction of the text if that is inside, or else that of both sides."""
+    resolved = [*letters]
+    for start, end in _pairs(letters, text):
+        inside, before = (_STRONG.sub("R", "".join(resolved[part])) for part in (slice(start, end), slice(start)))
+        if edge in inside:
+            resolved[start] = resolved[end] = edge
+        elif {"L", "R"} & {*inside}:
+            resolved[start] = resolved[end] = next((side for side in reversed(before) if side in "LR"), edge)
+    return "".join(resolved)
+
+
+def _pairs(letters: str, text: str) -> list[tuple[int, int]]:
+    """Places of the brackets of each pair, by those of the opening ones."""
+    opened: list[tuple[str, int]] = []
+    pairs = []
+    for place, character in enumerate(text):
+        if letters[place] == "O" and character in _CLOSING:
+            opened.append((_CLOSING[character], place))
+        elif character in _CLOSING.values() and any(closing == character for closing, _ in opened):
+            while opened[-1][0] != character:
+                opened.pop()
+            pairs.append((opened.pop()[1], place))
+    return sorted(pairs)
+
+
 def _neutral(letters: str, edge: str) -> str:
     """Rules N1 and N2: neutral characters between letters of one direction have it, others that of the text."""
     letters = re.sub("(?<=L)O+(?=L)", lambda found: "L" * len(found[0]), letters)
@@ -81,7 +121,7 @@ def _neutral(letters: str, edge: str) -> str:
 
 
 def visual_order(levels: Sequence[int]) -> list[int]:
-    """The places of parts of a line, by their levels, from the left to the right.
+    """The places of the characters of a line, by their levels, from the left to the right.
 
     Source: unicode-uax9, rule L2.
 
@@ -96,3 +136,17 @@ def visual_order(levels: Sequence[int]) -> list[int]:
             for place in (reversed([*places]) if is_turned else places)
         ]
     return order
+
+
+def places_in_line(levels: Sequence[int], spans: Sequence[tuple[int, int]]) -> list[int]:
+    """Parts of a line from the left to the right.
+
+    Args:
+        levels: of all characters of the line, spaces included.
+        spans: first and one-past-last character of each part.
+
+    >>> places_in_line([1, 1, 1, 2, 2, 1, 2, 2], [(0, 2), (3, 5), (6, 8)])
+    [2, 1, 0]
+    """
+    seen = {place: rank for rank, place in enumerate(visual_order(levels))}
+    return sorted(range(len(spans)), key=lambda i: min(seen[place] for place in range(*spans[i])))

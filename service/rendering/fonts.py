@@ -23,7 +23,9 @@ _HANGUL = re.compile("[\u1100-\u11ff\u3131-\u318e\uac00-\ud7a3]")
 _FAMILIES: dict[Language, str] = {"ja": "JP", "ko": "KR", "zh-Hans": "SC", "zh-Hant": "TC"}
 _BOX = 0.6  # width of what stands for a character without a font, in units of the font size
 _UNASSIGNED = "\u0378"
-_KINDS = re.compile(r" (?:CAPITAL|SMALL|LETTER|SYLLAB|VOWEL|CONSONANT|SIGN|IDEOGRAPH|HIEROGLYPH|CHARACTER).*")
+_KINDS = re.compile(
+    r" (?:CAPITAL|SMALL|LETTER|DIGIT|MARK|SYMBOL|SYLLAB|VOWEL|CONSONANT|SIGN|IDEOGRAPH|HIEROGLYPH|CHARACTER).*"
+)
 _ADDED = {"Mn", "Me", "Cf"}  # categories of characters that stay with the one before them
 
 
@@ -143,15 +145,12 @@ def _needs_font(character: str) -> bool:
 
 
 def _script(character: str) -> str:
-    """Script of a letter by its Unicode name.
+    """Script of a character by its Unicode name.
 
-    >>> _script("ཀ"), _script("𐎠"), _script("\N{MUSICAL SYMBOL G CLEF}")
-    ('Tibetan', 'Old Persian', 'symbols such as U+1D11E')
+    >>> _script("ཀ"), _script("𐎠"), _script("\N{MUSICAL SYMBOL G CLEF}"), _script("\ue000")
+    ('Tibetan', 'Old Persian', 'Musical', 'U+E000')
     """
-    if not character.isalpha():
-        return f"{'digits' if character.isnumeric() else 'symbols'} such as U+{ord(character):04X}"
-    name = unicodedata.name(character, "")
-    return _KINDS.split(name)[0].title() or f"letters such as U+{ord(character):04X}"
+    return _KINDS.split(unicodedata.name(character, f"U+{ord(character):04X}"))[0].title()
 
 
 @cache

@@ -168,6 +168,6 @@ def in_sentence(text: str) -> str:
 
 
 def _fitting(clusters: Sequence[str], max_em: float) -> Sequence[str]:
-    """The first ones that are no wider than that together."""
+    """As many of the first ones as fit into that width."""
     widths = accumulate(em_width(cluster) for cluster in clusters)
     return clusters[: sum(1 for _ in takewhile(lambda width: width <= max_em, widths))]

@@ -410,15 +410,13 @@ function groupRow(group) {
       const words = why
         ? why.links
             .slice(0, SHOWN_WORDS)
-            .map(
-              (/** @type {any} */ link) => [
-                ", ",
-                isolated(why.a.tokens[link.a].text),
-                " = ",
-                isolated(why.b.tokens[link.b].text),
-                ` ${signed(link.contribution)}`,
-              ],
-            )
+            .map((/** @type {any} */ link) => [
+              ", ",
+              isolated(why.a.tokens[link.a].text),
+              " = ",
+              isolated(why.b.tokens[link.b].text),
+              ` ${signed(link.contribution)}`,
+            ])
             .flat()
             .slice(1)
         : [];

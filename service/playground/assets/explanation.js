@@ -337,7 +337,9 @@ function matrix({ rows, columns, cells }) {
     return made;
   };
   const heads = columns.map((name) => element("th", { scope: "col" }, element("span", {}, isolated(name))));
-  const lines = cells.map((row, i) => element("tr", {}, element("th", { scope: "row" }, isolated(rows[i])), row.map(cell)));
+  const lines = cells.map((row, i) =>
+    element("tr", {}, element("th", { scope: "row" }, isolated(rows[i])), row.map(cell)),
+  );
   return element(
     "table",
     { class: "matrix" },

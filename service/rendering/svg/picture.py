@@ -24,7 +24,7 @@ from semblance.service.rendering.colors import (
     ColorScale,
     color_of,
 )
-from semblance.service.rendering.direction import is_right_to_left, levels_of, visual_order
+from semblance.service.rendering.direction import is_right_to_left, levels_of, places_in_line
 from semblance.service.rendering.fonts import language_of
 from semblance.service.rendering.labels import (
     SCORE_DECIMALS,
@@ -133,19 +133,20 @@ def _as_written(units: Units, places: Sequence[Box]) -> Iterator[tuple[Box, bool
     """
     if not places:
         return
-    starts, ends = units.spans[: len(places)].T.tolist()
-    text = units.text[starts[0] : max(ends)]
+    first = int(units.spans[0, 0])
+    spans: list[tuple[int, int]] = [(start - first, end - first) for start, end in units.spans[: len(places)].tolist()]
+    text = units.text[first:][: max(end for _, end in spans)]
     levels, to_left = levels_of(text), is_right_to_left(text)
     for _, line in groupby(range(len(places)), key=lambda i: places[i].line):
         inside = [*line]
-        order = visual_order([levels[starts[i] - starts[0]] for i in inside])
-        boxes = flow((places[inside[place]].width for place in order), _UNIT_GAP, math.inf)
+        start, last = spans[inside[0]][0], places[inside[-1]]
+        end = max(spans[i][1] for i in inside)
+        order = places_in_line(levels[start:end], [(spans[i][0] - start, spans[i][1] - start) for i in inside])
+        boxes = flow((places[inside[k]].width for k in order), _UNIT_GAP, math.inf)
         moved = dict(zip(order, boxes, strict=True))
-        last = places[inside[-1]]
         margin = INNER_WIDTH - last.x - last.width if to_left else 0.0
-        for place, i in enumerate(inside):
-            written = levels[starts[i] - starts[0] : ends[i] - starts[0]]
-            yield places[i]._replace(x=margin + moved[place].x), any(level % 2 for level in written)
+        for k, i in enumerate(inside):
+            yield places[i]._replace(x=margin + moved[k].x), any(level % 2 for level in levels[slice(*spans[i])])
 
 
 def _draw_sum(sheet: Sheet, parts: Sequence[ScorePart], score: float) -> None:
