@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
-_LEAST = 2  # function words that tell a language, but for the first one, English
+import regex
+
+_LEAST = 2  # function words of Latin letters that tell a language, but for the first one, English
+_LATIN = regex.compile(r"\p{Latin}")
 
 
 def say_much(words: Sequence[str]) -> list[bool]:
@@ -26,7 +29,7 @@ def _function_words(words: Sequence[str]) -> frozenset[str]:
     """Those of the language that has most of a text's words among its function words, the first one of several."""
     counts = {language: sum(word in known for word in words) for language, known in _lists().items()}
     best = max(counts, key=lambda language: counts[language])
-    is_told = counts[best] >= _LEAST or best == next(iter(counts))
+    is_told = counts[best] >= _LEAST or best == next(iter(counts)) or not _LATIN.search("".join(_lists()[best]))
     return _lists()[best] if is_told else frozenset()
 
 

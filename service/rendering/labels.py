@@ -105,13 +105,22 @@ def one_line(text: str) -> str:
     return " ".join(_BIDI_CONTROLS.sub("", legal(text)).split()) or "\u2423"
 
 
+def drawn_width(text: str) -> float:
+    """Width of a text in the fonts of pictures, in units of the font size.
+
+    >>> drawn_width("漢字"), round(drawn_width("cat"), 2)
+    (2.0, 1.55)
+    """
+    return sum(advance(character) for character in joined(text))
+
+
 def em_width(text: str) -> float:
-    """Width of a text in pictures, in units of the font size, with room for viewers that have other fonts.
+    """The same, with room for viewers that have other fonts.
 
     >>> em_width("漢字"), round(em_width("cat"), 2)
     (2.08, 1.62)
     """
-    return _ROOM * sum(advance(character) for character in joined(text))
+    return _ROOM * drawn_width(text)
 
 
 def wrap(text: str, max_em: float) -> list[str]:

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 from semblance.service.rendering.colors import FAINT_INK, INK
 from semblance.service.rendering.direction import is_right_to_left, isolated
 from semblance.service.rendering.fonts import BASE, EAST_ASIAN, Font, Language, font_family, runs
-from semblance.service.rendering.labels import em_width
+from semblance.service.rendering.labels import drawn_width
 
 Point: TypeAlias = tuple[float, float]
 Anchor: TypeAlias = Literal["start", "middle", "end"]
@@ -47,7 +47,7 @@ class Style:
 
     def width(self, text: str) -> float:
         """Width of a text in px."""
-        return em_width(text) * self.size * (_BOLD_WIDTH if self.bold else 1.0)
+        return drawn_width(text) * self.size * (_BOLD_WIDTH if self.bold else 1.0)
 
 
 HEADING = Style(HEADING_SIZE, bold=True, fill=FAINT_INK)
