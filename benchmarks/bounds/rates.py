@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.baselines.encoder_process import EncoderProcess
 from benchmarks.baselines.encoders import OURS, REFERENCE
-from benchmarks.baselines.servers import MODEL, PATH
+from benchmarks.baselines.servers import MODEL, PATH, model_folder
 from benchmarks.baselines.texts import sample_sentences
 from benchmarks.bounds.bound import at_least
 from benchmarks.speed import cached_similarity, encoding
@@ -53,7 +53,7 @@ def serving() -> float:
     bodies = [{"model": MODEL, "input": texts[start : start + TEXTS]} for start in range(0, len(texts), TEXTS)]
     shares = []
     with (
-        EncoderProcess(name, OURS[name]()) as encoder,
+        EncoderProcess(name, OURS[name](MODEL, model_folder())) as encoder,
         running_service(models=MODEL, cache="none", precision=precision) as url,
     ):
         for _ in range(6):

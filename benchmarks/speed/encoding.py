@@ -33,7 +33,7 @@ from benchmarks.baselines.encoders import BASELINES, ENCODERS, OURS, REFERENCE
 from benchmarks.baselines.servers import MODEL
 from benchmarks.baselines.texts import sts_sentences
 from semblance.models.embeddings import unit_rows
-from semblance.models.networks.float32_folder import write_float32_folder
+from semblance.service.model_loading.float32_folder import write_float32_folder
 from semblance.service.model_loading.registry import source_of
 from tests.support.results import save_results
 from tests.support.wide_console import wide_console
@@ -75,8 +75,8 @@ class Rounds:
     least_cosine: Mapping[str, float]
 
 
-def measure(names: Sequence[str], model: str, texts: Sequence[str], rounds: int) -> Rounds:
-    """Measure these encoders, which include the reference, on the same texts, alternately."""
+def measure(names: Sequence[str], texts: Sequence[str], rounds: int, model: str = MODEL) -> Rounds:
+    """Measure these encoders of a model, which include the reference, on the same texts, alternately."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory())) / "model"
         write_float32_folder(source_of(model), folder)
@@ -151,12 +151,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="one round of few sentences; saves no figures")
     options = parser.parse_args(arguments)
     count, rounds = (4 * BATCH, 1) if options.quick else (options.sentences, options.rounds)
-    results = measure(
-        [*options.ours, *sorted({REFERENCE, *options.beside}, key=list(BASELINES).index)],
-        options.model,
-        sts_sentences()[:count],
-        rounds,
-    )
+    names = [*options.ours, *sorted({REFERENCE, *options.beside}, key=list(BASELINES).index)]
+    results = measure(names, sts_sentences()[:count], rounds, options.model)
     rows, compared = rates(results), ratios(results)
     show(rows, compared, wide_console())
     if not options.quick:

@@ -35,7 +35,8 @@ class Weights(NamedTuple):
 def read_weights(file: Path) -> Weights:
     """Read the weights of a network.
 
-    Tensors of other types, such as saved indices, are left out. NumPy has no bfloat16: its 16 bits are the upper half of a float32.
+    Tensors of other types, such as saved indices, are left out. NumPy has no bfloat16: its 16 bits are the upper half
+    of a float32.
 
     Raises:
         BadCheckpoint: the file cannot be read, or is damaged.

@@ -26,7 +26,7 @@ def export(
     Example:
       semblance export --model multilingual --out e5-small
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
-    from semblance.models.networks.float32_folder import write_float32_folder  # noqa: PLC0415 - not needed for help
+    from semblance.service.model_loading.float32_folder import write_float32_folder  # noqa: PLC0415 - not needed for help
 
     with exit_on(BadCheckpoint, OSError):
         write_float32_folder(source_of(model), out)

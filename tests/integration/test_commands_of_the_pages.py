@@ -94,7 +94,7 @@ ORIGIN = Parse("it takes minutes; tests/integration/test_origin_chain.py runs th
 DEPLOYED = Parse("it needs the deployment; tests/integration/test_backup.py runs these verbs")
 TWEETS = Parse("it needs an archive of tweets; tests/integration/test_pairs.py makes one and runs both")
 BATCHES = Parse("it starts Ray; tests/integration/test_batches.py runs both verbs by it")
-MULTILINGUAL = Parse("it is not always installed; tests/models loads it, and writes its float32 folder")
+MULTILINGUAL = Parse("it is not always installed; tests/service/model_loading writes its float32 folder")
 FIGURES = Parse("it takes minutes; tests/integration/test_docs.py compares the figures that it prints with the page")
 
 COMMANDS: Mapping[str, Run | Serve | Parse] = {

@@ -46,6 +46,8 @@ def test_the_prompt_is_part_of_special_and_of_no_word(multilingual: Transformer)
     a, b = encode(multilingual, "Where is my parcel?", "我的包裹在哪里？")
     pooled = Cosine().explain(a, b)
     rows = a.vectors @ b.vectors.T / np.linalg.norm(a.vectors.sum(axis=0)) / np.linalg.norm(b.vectors.sum(axis=0))
+    assert a.text is not None
+    assert b.text is not None
     own = rows[np.ix_(~a.text.special, ~b.text.special)].sum()
     assert pooled.special == pytest.approx(rows.sum() - own, abs=1e-5)
     assert 0.4 < pooled.special < pooled.score

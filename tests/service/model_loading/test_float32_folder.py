@@ -10,9 +10,9 @@ from sentence_transformers import SentenceTransformer
 
 from semblance.models.errors import BadCheckpoint
 from semblance.models.model_files.source import Source
-from semblance.models.networks.float32_folder import write_float32_folder
 from semblance.models.protocols import Encoder
 from semblance.models.text import Role
+from semblance.service.model_loading.float32_folder import write_float32_folder
 from semblance.service.model_loading.registry import source_of
 from tests.support.four_bit_folder import quantize
 from tests.support.small_model import load
