@@ -21,7 +21,7 @@ if __name__ == "__main__":
     left, right = encoder.encode(encoder.tokenize([A, B], "query", "END"), "tokens")
     measure = similarity("rcmd_words")
     assert isinstance(measure, Explainable)
-    a, b = (ReadText.of(tokens_of(each), "END") for each in (left, right))
+    a, b = (ReadText.of(tokens_of(each)) for each in (left, right))
     caption = Caption("rcmd_words", MODEL, a, b, "word", measure.bounds[1])
     picture = render_png(measure.explain(left, right).by_word(), caption)
     (Path(__file__).parent / "images" / "explanation.png").write_bytes(picture)
