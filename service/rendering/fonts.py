@@ -119,9 +119,9 @@ def advance(character: str) -> float:
     >>> advance("漢"), round(advance("a"), 2), advance(chr(0x301))
     (1.0, 0.61, 0.0)
     """
-    if unicodedata.category(character) in _ADDED:
+    category, font = unicodedata.category(character), font_of(character)
+    if category == "Cf" or (font and category in _ADDED):
         return 0.0
-    font = font_of(character)
     return _advances(font)[ord(character)] if font else _BOX
 
 
