@@ -10,7 +10,7 @@ _COLLECTION = b"ttcf"  # of several fonts, which share their characters: the fir
 
 
 def advances(path: Path) -> dict[int, float]:
-    """Advance widths of the characters of a TrueType or OpenType font, in units of the font size, by code point.
+    """Widths of the characters of a font file, in units of the font size, by code point.
 
     They are those of single characters: where a font joins several, as in Devanagari, a word is a little narrower.
 

@@ -1,4 +1,4 @@
-"""Direction of writing: isolate texts from each other, and order words that are drawn one by one."""
+"""Direction of writing: isolate texts, and order words that are drawn one by one."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def isolated(text: str, *, to_left: bool = False) -> str:
 
 
 def levels_of(text: str) -> list[int]:
-    """Embedding level of each character: even ones are written to the right, odd ones to the left.
+    """Level of each character: even ones are written to the right, odd ones to the left.
 
     The direction of the text is that of its first letter. Direction controls are neutral, since pictures leave them
     out.
@@ -88,7 +88,7 @@ def _weak(letters: str) -> str:
 
 
 def _brackets(letters: str, text: str, edge: str) -> str:
-    """Rule N0: both brackets of a pair have the direction of the text if that is inside, or else that of both sides."""
+    """Rule N0: a pair of brackets has the direction of the text, or the other of both sides."""
     resolved = [*letters]
     for start, end in _pairs(letters, text):
         inside, before = (_STRONG.sub("R", "".join(resolved[part])) for part in (slice(start, end), slice(start)))
@@ -114,7 +114,7 @@ def _pairs(letters: str, text: str) -> list[tuple[int, int]]:
 
 
 def _neutral(letters: str, edge: str) -> str:
-    """Rules N1 and N2: neutral characters between letters of one direction have it, others that of the text."""
+    """Rules N1, N2: neutral characters have the direction on both sides, or of the text."""
     letters = re.sub("(?<=L)O+(?=L)", lambda found: "L" * len(found[0]), letters)
     letters = re.sub("(?<=[REN])O+(?=[REN])", lambda found: "R" * len(found[0]), letters)
     return letters.replace("O", edge)

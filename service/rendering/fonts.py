@@ -114,7 +114,7 @@ def font_of(character: str) -> Font | None:
 
 @cache
 def advance(character: str) -> float:
-    """Width of a character in pictures, in units of the font size; 0 for what is added to the one before it.
+    """Width of a character in units of the font size; 0 for what is added to another.
 
     >>> advance("漢"), round(advance("a"), 2), advance(chr(0x301))
     (1.0, 0.61, 0.0)

@@ -1,4 +1,4 @@
-"""Words that connect others and say little by themselves, in the languages of `function_words.txt`."""
+"""Words that say little by themselves, in the languages of `function_words.txt`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ _LATIN = regex.compile(r"\p{Latin}")
 
 
 def say_much(words: Sequence[str]) -> list[bool]:
-    """Whether each word of a text has a letter or digit, and is not a function word of the text's language.
+    """Whether each word has a letter or digit, and is not a function word of its language.
+
+    The language is that of the text.
 
     >>> say_much(["The", "parcel", "is", "not", "here", "."])
     [False, True, False, True, True, False]
@@ -26,7 +28,7 @@ def say_much(words: Sequence[str]) -> list[bool]:
 
 
 def _function_words(words: Sequence[str]) -> frozenset[str]:
-    """Those of the language that has most of a text's words among its function words, the first one of several."""
+    """Those of the language of which most occur in a text; of several, the first one."""
     counts = {language: sum(word in known for word in words) for language, known in _lists().items()}
     best = max(counts, key=lambda language: counts[language])
     is_told = counts[best] >= _LEAST or best == next(iter(counts)) or not _LATIN.search("".join(_lists()[best]))

@@ -1,4 +1,4 @@
-"""Forms of Arabic letters in a word: joined to their neighbors, they are narrower than alone."""
+"""Forms of Arabic letters in a word, where they are narrower than alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _KINDS = {(False, False): "isolated", (False, True): "initial", (True, True): "m
 
 
 def joined(text: str) -> str:
-    """The text without marks, with a character for the form of each Arabic letter, to measure its width.
+    """The text without marks, with the form of each Arabic letter, to measure its width.
 
     >>> [unicodedata.name(form)[14:] for form in joined("باب")]
     ['BEH INITIAL FORM', 'ALEF FINAL FORM', 'BEH ISOLATED FORM']
@@ -32,6 +32,6 @@ def _joined(text: str) -> Iterator[str]:
 
 @cache
 def _forms() -> Mapping[tuple[str, str], str]:
-    """The character of each form of a letter, by Unicode's decompositions, such as <medial> 0628."""
+    """The character of each form of a letter, by decompositions such as <medial> 0628."""
     found = {chr(code): unicodedata.decomposition(chr(code)).split() for code in _FORMS}
     return {(parts[0].strip("<>"), chr(int(parts[1], 16))): form for form, parts in found.items() if len(parts) == 2}

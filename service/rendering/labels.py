@@ -140,7 +140,7 @@ def wrap(text: str, max_em: float) -> list[str]:
 
 
 def shorten(text: str, max_em: float) -> str:
-    """Replace the middle of a text that is wider than `max_em` by an ellipsis, between clusters of characters.
+    """Replace the middle of a text wider than `max_em` by an ellipsis, between clusters.
 
     >>> shorten("https://example.org/index.html", 8)
     'https:/…x.html'

@@ -230,7 +230,7 @@ def _kinds(words: Sequence[str], *, merge: bool) -> NDArray[np.intp]:
 
 
 def pair_name(left: str, right: str) -> str:
-    """Two words as a label, joined by "=" if they are the same; each is isolated from the sign between them."""
+    """Two isolated words as a label, joined by "=" if they are the same."""
     one, other = (isolated(label(word, _MAX_WORD_EM)) for word in (left, right))
     return f"{one} {'=' if left.lower() == right.lower() else '~'} {other}"
 

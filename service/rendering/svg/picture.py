@@ -127,7 +127,7 @@ def _draw_text(sheet: Sheet, side: Side, scale: ColorScale) -> None:
 
 
 def _as_written(units: Units, places: Sequence[Box]) -> Iterator[tuple[Box, bool]]:
-    """The boxes of the first units with their places in each line, and whether a part of each is written to the left.
+    """The boxes of units in the order of writing, and whether a part is written to the left.
 
     Lines of a text that is written to the left end at the right margin.
     """
