@@ -113,12 +113,16 @@ def _load(checkpoint: Checkpoint) -> tuple[Any, Any]:
 
 def _load_network(folder: Path) -> tuple[Any, list[str]]:
     """Load a network in float32, and the names of weights that are missing or misshapen."""
-    trusted: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
-    config = AutoConfig.from_pretrained(folder, **trusted)
+    config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     if getattr(config, "quantization_config", None) == Q4_0:
         return _load_four_bit(folder, config)
     network, report = AutoModel.from_pretrained(
-        folder, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **trusted
+        folder,
+        use_safetensors=True,
+        dtype=torch.float32,
+        output_loading_info=True,
+        local_files_only=True,
+        trust_remote_code=False,
     )
     return network, [str(name) for name in (*report["missing_keys"], *report["mismatched_keys"])]
 
