@@ -451,7 +451,8 @@ def test_warnings_about_texts_reach_every_answer(api: Api, http: httpx2.Client) 
     assert (line["line"], line["pointer"], line["code"]) == (3, "/text", "unread_text")
     for format_ in ("html", "svg"):
         drawn = [http.get("/explain", params={"a": english, "b": b, "format": format_}) for b in (russian, english)]
-        assert ["mean little. Run `scripts/install multilingual`" in each.text for each in drawn] == [True, False]
+        assert ["mean little" in each.text for each in drawn] == [True, False]
+        assert ["scripts/install multilingual" in each.text for each in drawn] == [True, False]
 
 
 def test_the_root_is_a_page_or_json(http: httpx2.Client) -> None:

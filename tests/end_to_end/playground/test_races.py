@@ -33,9 +33,13 @@ class Held:
         self._page, self._path = page, path
         page.route(path, lambda route: self.routes.append(route))  # noqa: PLW0108 - not a method of C
 
+    def wait(self) -> None:
+        """Wait for a request: the page gives one up, before it is held, if it is soon to show something else."""
+        self._until(lambda: bool(self.routes), "a request")
+
     def release(self) -> None:
         """Answer those that wait, and later ones at once; wait until the page has dealt with them."""
-        self._until(lambda: bool(self.routes), "a request")
+        self.wait()
         self._page.unroute(self._path)
         for route in self.routes:
             route.continue_()
@@ -97,6 +101,7 @@ def test_late_groups_stay_out_of_another_collection(open_page: OpenPage) -> None
     expect(page.get_by_role("button", name="Draw map")).to_be_enabled()
     held = Held(page, "**/duplicates")
     page.get_by_role("button", name="Find near-duplicates").click()
+    held.wait()
     collections(page).select_option("other")
     expect(page.locator(".documents li")).to_have_count(1)
     held.release()
@@ -109,6 +114,7 @@ def test_a_late_map_stays_out_of_another_collection(open_page: OpenPage) -> None
     page.locator("output.score").wait_for()
     held = Held(page, "**/default/list")
     page.evaluate("location.hash = '#collection?collection=default&map=shown&color=category'")
+    held.wait()
     collections(page).select_option("other")
     expect(page.locator(".documents li")).to_have_count(1)
     held.release()
@@ -124,7 +130,7 @@ def test_late_facets_stay_out_of_another_collection(open_page: OpenPage) -> None
     collections(page).select_option("other")
     expect(page.get_by_text("7.1", exact=False).first).to_be_attached()
     collections(page).select_option("default")
-    let_it_run(page)
+    held.wait()
     collections(page).select_option("other")
     held.release()
     expect(page.locator(".facet summary")).to_have_text(["n", "e"])
@@ -135,8 +141,8 @@ def test_a_tab_that_was_left_does_not_change_the_address(open_page: OpenPage) ->
     page = open_page("#compare")
     held = Held(page, "**/collections")
     page.get_by_role("tab", name="Search").click()
+    held.wait()
     page.get_by_role("tab", name="Compare").click()
-    let_it_run(page)
     held.release()
     assert "#compare" in page.url
 
