@@ -1,4 +1,4 @@
-"""Encode by `SentenceTransformer.encode` with its defaults: batches of 32 by length.
+"""Encode by `SentenceTransformer.encode` with its defaults, as documents: batches of 32 by length.
 
 python -m benchmarks.baselines.sentence_transformers_encoder MODEL BACKEND PRECISION
 """
@@ -32,8 +32,10 @@ def load() -> Encode:
     options = MODEL_OPTIONS[backend](precision)
     model = SentenceTransformer(folder, device="cpu", backend=backend, model_kwargs=options, local_files_only=True)
 
+    prompt = model.prompts.get("document")
+
     def encode(texts: Sequence[str]) -> NDArray[np.float32]:
-        return cast("NDArray[np.float32]", model.encode(list(texts), show_progress_bar=False))
+        return cast("NDArray[np.float32]", model.encode(list(texts), prompt=prompt, show_progress_bar=False))
 
     return encode
 

@@ -100,18 +100,8 @@ def read_checkpoint(
     """
     modules = _modules(folder)
     network = modules.get("Transformer", folder)
-    if (network / CONFIG).exists():  # if PEFT is installed, transformers would load the model that this file names
-        raise BadCheckpoint(
-            f"{network} holds an adapter ({CONFIG}), not a whole model: give the folder of the model as the source and "
-            f"this one as its option, SOURCE?adapter={network}"
-        )
-    require_own_shards(network)
-    weights = _weights(network)
-    if weights_sha256 is not None and weights != [("model.safetensors", weights_sha256)]:
-        raise BadCheckpoint(
-            f"{network} holds weights {weights}, expected model.safetensors with SHA-256 {weights_sha256}: the file is "
-            "damaged or was replaced; install it again"
-        )
+    _require_whole(network)
+    weights = _weights(network, weights_sha256)
     require_no_code(network)
     transformer = _read_optional(network / "sentence_bert_config.json")
     pooling_config = read_json(modules["Pooling"] / "config.json", dict) if "Pooling" in modules else {}
@@ -134,6 +124,16 @@ def read_checkpoint(
     given = {name: part for name, part in parts.items() if part}  # no key if absent: keeps existing spaces
     space = _space(network, weights, settings | given)
     return Checkpoint(folder=network, space=space, head=head, adapter=adapter, layer=layer, **settings)
+
+
+def _require_whole(network: Path) -> None:
+    """Reject the folder of an adapter, and weights that lie elsewhere. Raises BadCheckpoint."""
+    if (network / CONFIG).exists():  # if PEFT is installed, transformers would load the model that this file names
+        raise BadCheckpoint(
+            f"{network} holds an adapter ({CONFIG}), not a whole model: give the folder of the model as the source and "
+            f"this one as its option, SOURCE?adapter={network}"
+        )
+    require_own_shards(network)
 
 
 def _inner_layer(layer: int | None, config: Mapping[str, Any], folder: Path) -> int | None:
@@ -203,8 +203,8 @@ def _tokenizer_limit(folder: Path) -> int | None:
     return int(limit) if limit and limit < _NO_LIMIT else None
 
 
-def _weights(folder: Path) -> list[tuple[str, str]]:
-    """(file name, SHA-256) of every weights file."""
+def _weights(folder: Path, expected: str | None) -> list[tuple[str, str]]:
+    """Name and SHA-256 of every file of weights. Raises BadCheckpoint."""
     if not folder.is_dir():
         raise BadCheckpoint(
             f"no such folder: {folder}; give the folder of a sentence-transformers or Hugging Face model"
@@ -214,7 +214,13 @@ def _weights(folder: Path) -> list[tuple[str, str]]:
         raise BadCheckpoint(
             f"{folder} has no *.safetensors file; other formats of weights can run code and are not read"
         )
-    return [(file.name, file_sha256(file)) for file in files]
+    weights = [(file.name, file_sha256(file)) for file in files]
+    if expected is not None and weights != [("model.safetensors", expected)]:
+        raise BadCheckpoint(
+            f"{folder} holds weights {weights}, expected model.safetensors with SHA-256 {expected}: the file is "
+            "damaged or was replaced; install it again"
+        )
+    return weights
 
 
 def _space(folder: Path, weights: list[tuple[str, str]], settings: Mapping[str, Any]) -> str:

@@ -107,10 +107,10 @@ class SemblanceVerbs(LazyGroup):
 
     verbs: ClassVar[Verbs] = {
         "serve": ("serve", "Serve the HTTP API until interrupted."),
-        "models": ("models", "Check and list the models that would be served."),
-        "export": ("export", "Write a model as a folder that sentence-transformers reads."),
-        "project": ("project", "Fit a projection to the vectors of many texts."),
-        "calibrate": ("calibrate", "Fit the probability that people call a pair the same."),
+        "models": ("model.models", "Check and list the models that would be served."),
+        "export": ("model.export", "Write a model as a folder that sentence-transformers reads."),
+        "project": ("model.project", "Fit a projection to the vectors of many texts."),
+        "calibrate": ("model.calibrate", "Fit the probability that people call a pair the same."),
         "embed": ("batches.embed", "Encode files of texts into files of vectors."),
         "duplicates": ("duplicates", "List groups of near-duplicates in a collection."),
         "mcp": ("mcp", "Serve a language model by the Model Context Protocol."),

@@ -9,7 +9,7 @@ import numpy as np
 from safetensors.numpy import save_file
 
 from semblance.models.errors import BadCheckpoint
-from semblance.models.files.atomic import partial_path, publish, write_json
+from semblance.models.files.atomic import write_json
 from semblance.models.files.json_file import read_json
 from semblance.models.formats.transformer_folder import read_transformer
 from semblance.models.model_files.source import Source
@@ -21,11 +21,11 @@ def write_float32_folder(source: Source, folder: Path) -> None:
 
     Args:
         source: the model; of options, it may have `adapter`.
-        folder: a new or empty folder.
+        folder: a folder that is empty, or does not exist.
 
     Raises:
         BadCheckpoint: the files cannot be read, are not those of a BERT, or the source has another option.
-        OSError: a file cannot be written; the folder is unchanged.
+        OSError: a file cannot be written.
     """
     if others := source.options.keys() - {"adapter"}:
         raise BadCheckpoint(f"a folder cannot hold the option {min(others)}: leave it out, and give it when you load")
@@ -35,13 +35,10 @@ def write_float32_folder(source: Source, folder: Path) -> None:
     weights, table = read_bert(checkpoint)
     if table is not None:
         weights[WORD_TABLE] = table.numbers()
-    temporary = partial_path(folder)
-    shutil.rmtree(temporary, ignore_errors=True)  # of a run that was interrupted
-    shutil.copytree(source.path, temporary)
-    network = temporary / checkpoint.folder.relative_to(source.path)
+    shutil.copytree(source.path, folder, dirs_exist_ok=True)
+    network = folder / checkpoint.folder.relative_to(source.path)
     own = {name: np.ascontiguousarray(tensor) for name, tensor in weights.items() if not name.startswith("head.")}
     save_file(own, network / "model.safetensors", {"format": "pt"})
     config = read_json(network / "config.json", dict)
     config.pop("quantization_config", None)
     write_json(network / "config.json", config)
-    publish(temporary, folder)

@@ -177,6 +177,6 @@ def in_sentence(text: str) -> str:
 
 
 def _fitting(clusters: Sequence[str], max_em: float) -> Sequence[str]:
-    """As many of the first ones as fit into that width."""
+    """The longest beginning that fits the width."""
     widths = accumulate(em_width(cluster) for cluster in clusters)
     return clusters[: sum(1 for _ in takewhile(lambda width: width <= max_em, widths))]

@@ -26,7 +26,7 @@ from semblance.service.turns import in_thread
 EMPTY = "empty_text"
 DEFAULT_MODE: Truncate = "PASSAGES"  # where the operator names none for a model
 MULTILINGUAL = "multilingual"  # the built-in model for a hundred languages
-CURE = f"Run `scripts/install {MULTILINGUAL}`, and serve the model {MULTILINGUAL}, which knows a hundred languages"
+REMEDY = f"Run `scripts/install {MULTILINGUAL}`, and serve the model {MULTILINGUAL}, which knows a hundred languages"
 UNREAD_SHARE = 0.5  # of the letters of a text, from which its response has a warning
 
 
@@ -330,9 +330,9 @@ def unread_warning(encoder: Encoder, pointer: str, share: float) -> list[Request
     """Warn of a text if the encoder cannot read much of its letters."""
     if share < UNREAD_SHARE:
         return []
-    cure = "" if encoder.name == MULTILINGUAL else f". {CURE}"
+    remedy = "" if encoder.name == MULTILINGUAL else f". {REMEDY}"
     detail = (
         f"{share:.0%} of it is in a script, in words or in signs that the model {encoder.name} does not know: "
-        f"its scores mean little{cure}"
+        f"its scores mean little{remedy}"
     )
     return [RequestWarning(pointer=pointer, code="unread_text", detail=detail)]

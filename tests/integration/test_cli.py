@@ -41,6 +41,17 @@ def test_models_lists_the_models_to_serve() -> None:
     assert "256" in ran.stdout
 
 
+def test_export_writes_a_folder_once(small: Path, tmp_path: Path) -> None:
+    written = tmp_path / "written"
+    ran = semblance("export", "--model", str(small), "--out", str(written))
+    size = sum(file.stat().st_size for file in written.rglob("*") if file.is_file())
+    assert (ran.returncode, ran.stderr) == (0, f"{written}: {size:,} bytes\n")
+    assert "already exists" in failed("export", "--model", str(small), "--out", str(written))
+    other = tmp_path / "other"
+    assert "cannot hold the option pooling" in failed("export", "--model", f"{small}?pooling=max", "--out", str(other))
+    assert sorted(tmp_path.iterdir()) == [written]
+
+
 def test_errors_name_the_invalid_setting(tmp_path: Path) -> None:
     for environment, message in (
         ({"SEMBLANCE_MODELS": "nosuch"}, "SEMBLANCE_MODELS"),

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from semblance.models.errors import BadCheckpoint
+from semblance.models.errors import SemblanceError
+from semblance.service.cli.toolbox.console import print_line
 from semblance.service.cli.toolbox.exits import exit_on
 from semblance.service.cli.toolbox.options import OutFolder
+from semblance.service.cli.toolbox.outputs import atomic_folder
 from semblance.service.model_loading.registry import source_of
 
 
@@ -28,6 +29,7 @@ def export(
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     from semblance.service.model_loading.float32_folder import write_float32_folder  # noqa: PLC0415 - not needed for help
 
-    with exit_on(BadCheckpoint, OSError):
-        write_float32_folder(source_of(model), out)
-    Console(stderr=True).print(f"{out}: {sum(file.stat().st_size for file in Path(out).rglob('*')):,} bytes")
+    with exit_on(SemblanceError, OSError), atomic_folder(out) as (made, _):
+        write_float32_folder(source_of(model), made)
+    written = sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
+    print_line(Console(stderr=True), f"{out}: {written:,} bytes")
