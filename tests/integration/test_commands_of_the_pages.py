@@ -153,6 +153,8 @@ COMMANDS: Mapping[str, Run | Serve | Parse] = {
     "semblance train clrcmd --rows triplets.tsv --out runs/clrcmd": TRAINING,
     "semblance train clrcmd --rows triplets.tsv --keep books.jsonl --keep news.txt --config kept.yaml "
     "--out runs/kept": TRAINING,
+    "semblance train clrcmd --rows triplets.tsv --teach translations.tsv --config taught.yaml "
+    "--out runs/taught": TRAINING,
     'semblance train clrcmd --rows "$SEMBLANCE_DATA/nli/triplets.tsv" --exclude evaluation '
     "--config service/adapters/minilm_clrcmd/recipe.yaml --out runs/minilm-clrcmd": TRAINING,
     "semblance pairs tweets archive/ --out pairs": TWEETS,
@@ -223,6 +225,8 @@ PARSED_ONLY = (  # files that only need to exist
     "books.jsonl",
     "news.txt",
     "kept.yaml",
+    "translations.tsv",
+    "taught.yaml",
     "runs/pairs/train.tsv",
     "surrogate.yaml",
     "triplets.tsv",

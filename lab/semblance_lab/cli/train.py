@@ -27,7 +27,7 @@ from semblance_lab.cli.yaml_settings import read_yaml_settings
 from semblance_lab.evaluation.contamination import held_out_forms, normal_form
 from semblance_lab.evaluation.tasks import ChunkAlignment, WordAlignedPair, WordAlignment
 from semblance_lab.training.errors import BadRecipe
-from semblance_lab.training.training_data import read_rows, read_running_text
+from semblance_lab.training.training_data import read_rows, read_running_text, read_taught_texts
 
 if TYPE_CHECKING:
     from semblance_lab.training.recipe import Recipe
@@ -53,6 +53,15 @@ def train(  # noqa: PLR0913 - one parameter an option
             "field text, or a text a line. Repeat it for several files.",
         ),
     ] = [],  # noqa: B006 - Typer copies it
+    teach: Annotated[
+        list[Path],
+        typer.Option(
+            exists=True,
+            dir_okay=False,
+            help="Texts whose similarities a teacher gives, for the setting teach: .tsv or .csv with a header, whose "
+            "columns are translations, or running text as for --keep. Repeat it for several files.",
+        ),
+    ] = [],  # noqa: B006 - likewise
     exclude: Exclude = [],  # noqa: B006 - likewise
     data: Data = None,
 ) -> None:
@@ -70,9 +79,10 @@ def train(  # noqa: PLR0913 - one parameter an option
       semblance train sbert_regression --rows "$SEMBLANCE_DATA/stsb/stsb.train.tsv" --out runs/stsb
       semblance train clrcmd --rows triplets.tsv --exclude evaluation --data DATA --out runs/clean
       semblance train clrcmd --rows triplets.tsv --keep books.jsonl --config kept.yaml --out runs/kept
+      semblance train clrcmd --rows triplets.tsv --teach translations.tsv --config taught.yaml --out runs/taught
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     with exit_on(SemblanceError, stopped="stopped; the same command resumes from the last checkpoint"):
-        options = TrainingOptions(recipe, config, rows, keep, out, split_lists(exclude), data)
+        options = TrainingOptions(recipe, config, rows, keep, teach, out, split_lists(exclude), data)
         run_training(options, Console(stderr=True))
 
 
@@ -84,6 +94,7 @@ class TrainingOptions:
     config: Path | None
     rows: Path
     keep: Sequence[Path]
+    teach: Sequence[Path]
     out: Path
     exclude: Sequence[str]
     data: Path | None
@@ -138,6 +149,7 @@ def plan_run(options: TrainingOptions) -> Run:
         out=options.out.resolve(),
         device=device_for([read_model(source)], read_settings()),
         running_text=read_running_text(options.keep, held_out) if options.keep else None,
+        taught=read_taught_texts(options.teach, held_out) if options.teach else None,
         aligned=[] if recipe.align is None else _aligned_pairs(recipe.align.sets, options.data, held_out),
     )
 

@@ -69,6 +69,11 @@ class LowRank(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     targets: tuple[str, ...] = Field(
         (), description="Name suffixes of the linear maps with an adapter; empty: all of the network's layers."
     )
+    layers: int | None = Field(
+        None,
+        ge=1,
+        description="How many of the network's last layers have adapters; all by default. A step with few is faster.",
+    )
 
 
 class Keep(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
@@ -82,6 +87,19 @@ class Keep(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     max_tokens: int = Field(
         128, ge=4, description="Most tokens of a running text; with few, the vectors of long texts are not kept."
     )
+
+
+class Teach(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
+    """A loss: similarities must be those that another model finds, with translations the same."""
+
+    model: str = Field("minilm-words", description="The teacher, as `semblance serve` takes it.")
+    weight: float = Field(1.0, gt=0, description="Weight of the loss of taught similarities.")
+    contrast: float = Field(
+        0.1, ge=0, description="Weight in it of the choice of a text among all others, beside squared distances."
+    )
+    batch_size: int = Field(32, ge=2, description="Texts per batch; each is drawn with its successor.")
+    max_tokens: int = Field(128, ge=4, description="Most tokens of a text.")
+    temperature: float = Field(0.05, gt=0, description="Divisor of the similarities before the softmax of the choice.")
 
 
 class Align(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
@@ -140,6 +158,7 @@ class Recipe(BaseModel, ABC, frozen=True, extra="forbid", allow_inf_nan=False):
     )
     low_rank: LowRank | None = Field(None, description="Train low-rank adapters and freeze the weights.")
     keep: Keep | None = Field(None, description="Keep the token vectors of running text (`--keep`); needs low_rank.")
+    teach: Teach | None = Field(None, description="Learn a teacher's similarities of texts (`--teach`).")
     align: Align | None = Field(None, description="Train on sets of aligned words as well.")
     dev: Dev = ()
     measure: Measure = "cosine"

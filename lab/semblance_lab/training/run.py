@@ -25,7 +25,7 @@ from semblance_lab.evaluation.tasks import Task, WordAlignedPair
 from semblance_lab.training.errors import BadRecipe, CheckpointNotSaved
 from semblance_lab.training.recipe import Recipe
 from semblance_lab.training.sentence_model import merge_adapters
-from semblance_lab.training.training_data import RunningText, TrainingRows
+from semblance_lab.training.training_data import RunningText, TaughtTexts, TrainingRows
 
 T = TypeVar("T")
 
@@ -101,6 +101,7 @@ class Run:
         rows: training rows.
         running_text: texts of the loss of kept vectors; None without.
         aligned: pairs of the loss of aligned words; empty without.
+        taught: texts of the loss of taught similarities; None without.
         dev: the dev sets by name.
         out: folder of the finished model; must not exist.
         device: as torch names it.
@@ -115,6 +116,7 @@ class Run:
     device: str
     running_text: RunningText | None = None
     aligned: Sequence[WordAlignedPair] = ()
+    taught: TaughtTexts | None = None
 
     @property
     def work(self) -> Path:
@@ -133,12 +135,15 @@ class Run:
             "rows_unlabelled": self.rows.unlabeled,
             "data_sha256": self.rows.sha256,
             "aligned_pairs": len(self.aligned),
-            **({} if self.running_text is None else _about_running_text(self.running_text)),
+            **_about_texts("kept", self.running_text),
+            **_about_texts("taught", self.taught),
         }
 
 
-def _about_running_text(running: RunningText) -> Mapping[str, Any]:
-    return {"kept_texts": len(running), "kept_texts_removed": running.removed, "kept_sha256": running.sha256}
+def _about_texts(name: str, texts: RunningText | TaughtTexts | None) -> Mapping[str, Any]:
+    if texts is None:
+        return {}
+    return {f"{name}_texts": len(texts), f"{name}_texts_removed": texts.removed, f"{name}_sha256": texts.sha256}
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import copy
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +19,13 @@ from sentence_transformers.base.modules import Dense, Normalize, Transformer
 from sentence_transformers.sentence_transformer.modules import Pooling
 from torch import nn
 
+from semblance.models.files.four_bit import Q4_0
+from semblance.models.files.json_file import read_json
 from semblance.models.model_files.checkpoint import Checkpoint
 from semblance.models.model_files.lora import WEIGHTS
+from semblance.models.model_files.source import Source
 from semblance.models.networks.torch_network import apply_options
+from semblance.service.model_loading.float32_folder import write_float32_folder
 from semblance_lab.training.errors import BadRecipe
 from semblance_lab.training.recipe import LowRank, Recipe
 
@@ -36,13 +43,15 @@ def build_model(checkpoint: Checkpoint, recipe: Recipe) -> SentenceTransformer:
         BadRecipe: the targets of the adapters match no linear map, or sentence-transformers lacks the pooling.
     """
     transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    network = Transformer(
-        str(checkpoint.folder),
-        max_seq_length=checkpoint.max_tokens,
-        do_lower_case=checkpoint.lower_case,
-        model_kwargs={"use_safetensors": True, "dtype": torch.float32},
-        processor_kwargs={"local_files_only": True},
-    )
+    transformers.utils.logging.set_verbosity_error()  # type: ignore[no-untyped-call]  # a pooler may be absent
+    with _float32(checkpoint.folder) as folder:
+        network = Transformer(
+            str(folder),
+            max_seq_length=checkpoint.max_tokens,
+            do_lower_case=checkpoint.lower_case,
+            model_kwargs={"use_safetensors": True, "dtype": torch.float32},
+            processor_kwargs={"local_files_only": True},
+        )
     apply_options(network.model, checkpoint)
     dim = int(network.get_embedding_dimension())
     modules: list[nn.Module] = [network]
@@ -67,6 +76,17 @@ def build_model(checkpoint: Checkpoint, recipe: Recipe) -> SentenceTransformer:
     return model
 
 
+@contextmanager
+def _float32(folder: Path) -> Iterator[Path]:
+    """The folder, or a temporary one in float32 if its weights have four bits."""
+    if read_json(folder / "config.json", dict).get("quantization_config") != Q4_0:
+        yield folder
+        return
+    with tempfile.TemporaryDirectory() as temporary:
+        write_float32_folder(Source(folder), Path(temporary))
+        yield Path(temporary)
+
+
 def merge_adapters(model: SentenceTransformer, share: float) -> SentenceTransformer:
     """Copy the model; this share of its adapters, in half precision, is merged."""
     merged = copy.deepcopy(model).eval()
@@ -89,6 +109,14 @@ def merge_adapters(model: SentenceTransformer, share: float) -> SentenceTransfor
 def special_ids(model: SentenceTransformer) -> set[int]:
     """Ids of the tokens that the tokenizer adds to every text, such as [CLS] and [SEP]."""
     return set(model.tokenizer("")["input_ids"])
+
+
+def prompt_tokens(model: SentenceTransformer, prompt: str) -> int:
+    """Number of tokens before those of a text with this prompt; 0 without a prompt."""
+    if not prompt:
+        return 0
+    offsets = model.tokenizer(f"{prompt}a", return_offsets_mapping=True)["offset_mapping"]
+    return next(place for place, (_, end) in enumerate(offsets) if end > len(prompt))
 
 
 def save_adapter(model: SentenceTransformer, base: str, folder: Path, share: float) -> None:
@@ -134,14 +162,21 @@ def _build_head(checkpoint: Checkpoint, dim: int) -> Dense:
 
 
 def _add_adapters(model: SentenceTransformer, low_rank: LowRank) -> None:
+    skipped = range(0 if low_rank.layers is None else max(0, _layers(model) - low_rank.layers))
     config = LoraConfig(
         r=low_rank.rank,
         lora_alpha=low_rank.alpha,
         lora_dropout=low_rank.dropout,
         target_modules=list(low_rank.targets) or "all-linear",
-        exclude_modules=".*pooler.*",  # BERT's pooler, whose output we do not use
+        # BERT's pooler, whose output we do not use, and the first layers
+        exclude_modules=rf".*(pooler|\.({'|'.join(map(str, skipped))})\.).*" if skipped else ".*pooler.*",
     )
     try:
         model.add_adapter(config)
     except ValueError as error:
         raise BadRecipe(f"low_rank: {error}") from error
+
+
+def _layers(model: SentenceTransformer) -> int:
+    network: Any = model.transformers_model
+    return int(network.config.num_hidden_layers)

@@ -21,12 +21,15 @@ from transformers import PrinterCallback, TrainerState
 
 from semblance.models.errors import SemblanceError
 from semblance.models.files.resumable import resumable_folder
+from semblance.service.model_loading.device import load_model
+from semblance.service.settings import read_settings
 from semblance_lab.training.errors import BadRecipe, BadTrainingData, CheckpointNotSaved, TrainingDiverged
 from semblance_lab.training.losses.drawn_texts import AlignedWords, KeptVectors
 from semblance_lab.training.losses.encoded_loss import EncodedLoss
+from semblance_lab.training.losses.taught_similarities import TaughtSimilarities
 from semblance_lab.training.processes import join_processes
 from semblance_lab.training.run import MEAN, DevSets, Run, RunProgress, curves_from_log, draw_curves
-from semblance_lab.training.sentence_model import build_model, merge_adapters, save_adapter, special_ids
+from semblance_lab.training.sentence_model import build_model, merge_adapters, prompt_tokens, save_adapter, special_ids
 from semblance_lab.training.trainer import ProgressCallback, Trainer, last_checkpoint
 
 RUN = "run.json"  # in a working folder: identity of its run
@@ -65,28 +68,31 @@ def train(run: Run, report: Callable[[RunProgress], None]) -> RunProgress:
 
 
 def _check_run(run: Run, processes: int) -> None:
-    batch = run.recipe.batch_size
+    recipe, batch = run.recipe, run.recipe.batch_size
     if batch % processes:
         raise BadRecipe(
             f"a batch of {batch} rows cannot be shared by {processes} processes: set batch_size to a multiple"
         )
     if min(_drawn(run), default=processes) < processes:
-        raise BadRecipe(f"keep and align need at least one text or pair of a batch for each of {processes} processes")
+        raise BadRecipe(
+            f"keep, teach and align need at least one text or pair of a batch for each of {processes} processes"
+        )
     if len(run.rows) < batch:
         raise BadTrainingData(f"{len(run.rows)} rows are fewer than a batch of {batch}: set a smaller batch_size")
     if os.path.lexists(run.out):
         raise BadRecipe(f"{run.out} already exists: choose another folder, or remove it")
-    if (run.recipe.keep is None) != (run.running_text is None):
-        raise BadRecipe("the setting keep and the option --keep need each other: give both or neither")
+    for name, setting, texts in (("keep", recipe.keep, run.running_text), ("teach", recipe.teach, run.taught)):
+        if (setting is None) != (texts is None):
+            raise BadRecipe(f"the setting {name} and the option --{name} need each other: give both or neither")
     if run.device not in ("cpu", "cuda", "cuda:0"):
         raise BadRecipe(f"training uses the first GPU, not {run.device}: select it by CUDA_VISIBLE_DEVICES")
 
 
 def _drawn(run: Run) -> list[int]:
     """Texts or pairs in a batch of each further loss."""
-    keep, align, texts = run.recipe.keep, run.recipe.align, run.running_text
-    kept = [] if keep is None or texts is None else [min(keep.batch_size, len(texts))]
-    return kept if align is None else [*kept, min(align.batch_size, len(run.aligned))]
+    recipe = run.recipe
+    losses = ((recipe.keep, run.running_text), (recipe.teach, run.taught), (recipe.align, run.aligned))
+    return [min(loss.batch_size, len(items)) for loss, items in losses if loss is not None and items is not None]
 
 
 def _run_trainer(run: Run, report: Callable[[RunProgress], None]) -> Trainer:
@@ -120,6 +126,7 @@ def _build_trainer(run: Run, report: Callable[[RunProgress], None]) -> Trainer:
         objective,
         recipe.mini_batch,
         left_out=() if recipe.special_tokens else special_ids(model),
+        prompt_tokens=0 if recipe.special_tokens else prompt_tokens(model, run.checkpoint.prompts["query"]),
         further=_further_losses(run, model),
     )
     texts = list(recipe.objective_columns(run.rows.texts).values())
@@ -147,11 +154,15 @@ def _build_trainer(run: Run, report: Callable[[RunProgress], None]) -> Trainer:
 
 
 def _further_losses(run: Run, model: SentenceTransformer) -> list[Callable[[], Tensor]]:
-    keep, align = run.recipe.keep, run.recipe.align
+    keep, teach, align = run.recipe.keep, run.recipe.teach, run.recipe.align
     losses: list[Callable[[], Tensor]] = []
     if keep is not None and run.running_text is not None:
         longest = _at_most(keep.max_tokens, model)
         losses.append(KeptVectors(model, run.running_text.texts, keep.weight, keep.batch_size, longest))
+    if teach is not None and run.taught is not None:
+        teacher, longest = load_model(teach.model, read_settings()), _at_most(teach.max_tokens, model)
+        options = (teach.weight, teach.contrast, teach.batch_size, longest, teach.temperature)
+        losses.append(TaughtSimilarities(model, teacher, run.taught.rows, *options))
     if align is not None:
         longest = _at_most(run.recipe.max_tokens, model)
         losses.append(AlignedWords(model, run.aligned, align.weight, align.batch_size, longest, align.temperature))
@@ -247,13 +258,17 @@ def _trains_only_adapters(run: Run) -> bool:
 
 
 def _further_data(run: Run) -> str:
-    aligned = f"It was also trained on the links of {len(run.aligned):,} word-aligned pairs.\n" if run.aligned else ""
-    if run.running_text is None:
-        return aligned
-    texts = run.running_text
-    return f"""{aligned}Token vectors of {len(texts):,} running texts (SHA-256 `{texts.sha256}`) were kept near those of
+    further = f"It was also trained on the links of {len(run.aligned):,} word-aligned pairs.\n" if run.aligned else ""
+    if run.running_text is not None:
+        texts = run.running_text
+        further += f"""Token vectors of {len(texts):,} running texts (SHA-256 `{texts.sha256}`) were kept near those of
 `{run.recipe.model}`; {texts.removed:,} texts were left out likewise.
 """
+    if run.taught is not None and run.recipe.teach is not None:
+        further += f"""The similarities of {len(run.taught):,} texts (SHA-256 `{run.taught.sha256}`) were taught by
+`{run.recipe.teach.model}`; {run.taught.removed:,} texts were left out likewise.
+"""
+    return further
 
 
 def _card(run: Run, progress: RunProgress) -> str:

@@ -125,6 +125,50 @@ def read_running_text(files: Sequence[Path], exclude: Collection[str]) -> Runnin
     return RunningText(texts, len(read) - len(texts), digest(files=[file_sha256(file) for file in files]))
 
 
+@dataclass(frozen=True, slots=True)
+class TaughtTexts:
+    """Texts with their translations, if there are any.
+
+    Attributes:
+        rows: in the order of the files; the first text of a row is in the language of the teacher.
+        removed: number of rows that were left out because an evaluation uses one of their texts.
+        sha256: of the SHA-256 digests of the files.
+    """
+
+    rows: Sequence[Sequence[str]]
+    removed: int
+    sha256: str
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def read_taught_texts(files: Sequence[Path], exclude: Collection[str]) -> TaughtTexts:
+    """Read tables whose columns are translations, and running text.
+
+    Args:
+        files: one or more; `.tsv` and `.csv` have a header, others are read as by `read_running_text`.
+        exclude: normal forms of texts that evaluations use; their rows are left out.
+
+    Raises:
+        BadDataSet, BadTrainingData: a file cannot be read, or fewer than two rows are left; the message names it.
+    """
+    read = [row for file in files for row in _translations(file)]
+    rows = [row for row in read if not any(normal_form(text) in exclude for text in row)]
+    if len(rows) < 2:
+        raise BadTrainingData(f"{', '.join(map(str, files))}: {len(rows)} texts are too few to compare")
+    return TaughtTexts(rows, len(read) - len(rows), digest(files=[file_sha256(file) for file in files]))
+
+
+def _translations(file: Path) -> Iterator[Sequence[str]]:
+    if format_suffix(file) not in (".tsv", ".csv"):
+        yield from ((text,) for text in _texts(file) if len(normal_form(text).split()) >= MIN_WORDS)
+        return
+    read = read_csv if format_suffix(file) == ".csv" else read_tsv
+    for row in read(file, []):
+        yield [row.text(name) for name in row.fields]
+
+
 def _texts(file: Path) -> Iterator[str]:
     if format_suffix(file) != ".jsonl":
         yield from (collapse_spaces(line) for _, line in text_lines(file, "strict", BadTrainingData))

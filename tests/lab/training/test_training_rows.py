@@ -21,7 +21,7 @@ from semblance_lab.training.recipe import Recipe
 from semblance_lab.training.recipes.sbert_nli import SbertNli
 from semblance_lab.training.recipes.sbert_regression import SbertRegression
 from semblance_lab.training.recipes.surrogate import Surrogate
-from semblance_lab.training.training_data import TrainingRows, read_rows, read_running_text
+from semblance_lab.training.training_data import TrainingRows, read_rows, read_running_text, read_taught_texts
 from tests.support.text_files import write, write_table
 
 
@@ -143,3 +143,17 @@ def test_running_text_of_all_files_is_read_without_evaluated_texts(tmp_path: Pat
 def test_files_without_running_text_are_refused(name: str, line: str, complaint: str, tmp_path: Path) -> None:
     with pytest.raises(BadTrainingData, match=re.escape(complaint)):
         read_running_text([write(tmp_path / name, line)], ())
+
+
+def test_translations_and_running_text_are_taught(tmp_path: Path) -> None:
+    table = [("en", "de"), ("A  dog.", "Ein Hund."), ("A storm.", "Ein Sturm."), ("Rain.", "Regen.")]
+    translations = write_table(tmp_path / "a.tsv", table)
+    lines = write(tmp_path / "b.txt", "It was a dark night.", "Too short")
+    found = read_taught_texts([translations, lines], {"ein sturm"})
+    assert [list(row) for row in found.rows] == [["A dog.", "Ein Hund."], ["Rain.", "Regen."], ["It was a dark night."]]
+    assert (len(found), found.removed) == (3, 1)
+    assert read_taught_texts([translations], ()).sha256 != found.sha256
+    with pytest.raises(BadDataSet, match=r"a.csv, line 3: de is empty"):
+        read_taught_texts([write(tmp_path / "a.csv", "en,de", "a,b", "c,")], ())
+    with pytest.raises(BadTrainingData, match=r"b.txt: 1 texts are too few to compare"):
+        read_taught_texts([lines], ())

@@ -28,7 +28,7 @@ class EncodedLoss(nn.Module):
         mini_batch: texts encoded at once, or None for all.
         left_out: ids of special tokens that do not count: neither for the objective nor in the pooled vector, which is
             then the mean of the other tokens. All count in a text without others.
-
+        prompt_tokens: number of first tokens of every text that do not count likewise.
         further: losses that draw their own texts, and are added.
 
     Raises:
@@ -41,6 +41,7 @@ class EncodedLoss(nn.Module):
         objective: Objective,
         mini_batch: int | None = None,
         left_out: Collection[int] = (),
+        prompt_tokens: int = 0,
         further: Sequence[Callable[[], Tensor]] = (),
     ) -> None:
         super().__init__()
@@ -48,6 +49,7 @@ class EncodedLoss(nn.Module):
         self.objective = objective
         self._further = further
         self._mini_batch = mini_batch
+        self._prompt_tokens = prompt_tokens
         self._left_out = torch.tensor(sorted(left_out))
 
     def forward(self, columns: Sequence[Features], labels: Tensor | None) -> Tensor:
@@ -72,6 +74,7 @@ class EncodedLoss(nn.Module):
         if len(self._left_out):
             ids = column["input_ids"]
             own = mask & ~torch.isin(ids, self._left_out.to(ids.device))
+            own[:, : self._prompt_tokens] = False
             mask = torch.where(own.any(dim=1, keepdim=True), own, mask)
             pooled = (tokens * mask[:, :, None]).sum(dim=1) / mask.sum(dim=1, keepdim=True)
         return EncodedColumn(tokens, mask, pooled)

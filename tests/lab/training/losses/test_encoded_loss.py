@@ -77,8 +77,8 @@ def test_cached_gradients_equal_those_of_one_pass(mini_batch: int) -> None:
 
 
 def test_left_out_tokens_do_not_count() -> None:
-    """As if the rows had never had them; a text of nothing else keeps all its tokens."""
-    special, ids = {1, 2}, torch.tensor([[1, 7, 8, 2], [1, 9, 2, 0], [1, 2, 0, 0]])
+    """As if the rows had never had them; a text of nothing else keeps all its tokens. 5 is a prompt."""
+    special, ids = {1, 2}, torch.tensor([[1, 5, 7, 8, 2], [1, 5, 9, 2, 0], [1, 5, 2, 0, 0]])
     features = {"input_ids": ids, "attention_mask": (ids > 0).long()}
     encoder = SmallEncoder(0.0)
     seen: list[EncodedColumn] = []
@@ -88,11 +88,12 @@ def test_left_out_tokens_do_not_count() -> None:
         seen.extend(columns)
         return columns[0].pooled.sum()
 
-    EncodedLoss(encoder, objective, left_out=special)([features], None)
+    EncodedLoss(encoder, objective, left_out=special, prompt_tokens=2)([features], None)
     [column] = seen
     tokens = encoder(features)["token_embeddings"]
-    assert column.mask.tolist() == [[False, True, True, False], [False, True, False, False], [True, True, False, False]]
-    expected = torch.stack([tokens[0, 1:3].mean(0), tokens[1, 1], tokens[2, :2].mean(0)])
+    own = [[0, 0, 1, 1, 0], [0, 0, 1, 0, 0], [1, 1, 1, 0, 0]]
+    assert column.mask.int().tolist() == own
+    expected = torch.stack([tokens[0, 2:4].mean(0), tokens[1, 2], tokens[2, :3].mean(0)])
     torch.testing.assert_close(column.pooled, expected)
 
 
