@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -86,9 +87,10 @@ def local_ports(service: Service) -> set[int]:
     """Local ports of the connections of a process."""
     inodes = set()
     for link in Path(f"/proc/{service.pid}/fd").iterdir():
-        target = str(link.readlink())
-        if target.startswith("socket:["):
-            inodes.add(target[8:-1])
+        with suppress(FileNotFoundError):  # closed since it was listed
+            target = str(link.readlink())
+            if target.startswith("socket:["):
+                inodes.add(target[8:-1])
     lines = [line.split() for line in Path(f"/proc/{service.pid}/net/tcp").read_text().splitlines()[1:]]
     return {int(fields[1].rpartition(":")[2], 16) for fields in lines if fields[9] in inodes}
 
