@@ -105,21 +105,8 @@ def test_evaluated_rows_and_running_text_are_left_out_and_counted(small: Path, t
     )
     config = config_for(tmp_path / "config.yaml", small, "dev: []", "low_rank: {rank: 4}", "keep: {weight: 2}", *TAUGHT)
     ended = semblance(
-        *(
-            "train",
-            "clrcmd",
-            "--rows",
-            str(rows),
-            "--keep",
-            str(texts),
-            "--teach",
-            str(pairs),
-            "--config",
-            str(config),
-            "--out",
-            str(out),
-        ),
-        *("--data", str(data), "--exclude", "evaluation"),
+        *("train", "clrcmd", "--rows", str(rows), "--keep", str(texts), "--teach", str(pairs)),
+        *("--config", str(config), "--out", str(out), "--data", str(data), "--exclude", "evaluation"),
     )
     assert ended.returncode == 0, ended.stderr
     assert "41 rows (2 left out by --exclude, 0 without a label)" in ended.stderr

@@ -118,7 +118,7 @@ def _cosines(x: EncodedColumn, y: EncodedColumn) -> Tensor:
 def _relative(similarities: Tensor) -> Tensor:
     """(b, b) similarities with their mean, the diagonal left out, as 0, and 1 as 1."""
     apart = ~torch.eye(len(similarities), dtype=torch.bool, device=similarities.device)
-    mean = similarities[apart].mean()
+    mean = similarities[apart].mean().clamp(max=1 - 1e-6)  # 1 in a batch of one repeated text
     return (similarities - mean) / (1 - mean)
 
 

@@ -81,6 +81,8 @@ def test_only_relative_similarities_are_taught() -> None:
     expected = torch.tensor([[1.0, 0.5, 0.0], [0.5, 1.0, -0.5], [0.0, -0.5, 1.0]])
     torch.testing.assert_close(_relative(taught), expected)
     torch.testing.assert_close(_relative(0.5 + taught / 2), expected)
+    repeated = torch.ones(2, 2)  # a batch of one text
+    torch.testing.assert_close(_relative(repeated), repeated)
 
 
 def test_rows_are_drawn_in_twos_with_two_translations(small: Path) -> None:
