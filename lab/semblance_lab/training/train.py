@@ -75,7 +75,7 @@ def _check_run(run: Run, processes: int) -> None:
         )
     if min(_drawn(run), default=processes) < processes:
         raise BadRecipe(
-            f"keep, teach and align need at least one text or pair of a batch for each of {processes} processes"
+            f"keep, teach and align need at least a text or pair of a batch for each of {processes} processes"
         )
     if len(run.rows) < batch:
         raise BadTrainingData(f"{len(run.rows)} rows are fewer than a batch of {batch}: set a smaller batch_size")
@@ -91,8 +91,11 @@ def _check_run(run: Run, processes: int) -> None:
 def _drawn(run: Run) -> list[int]:
     """Texts or pairs in a batch of each further loss."""
     recipe = run.recipe
-    losses = ((recipe.keep, run.running_text), (recipe.teach, run.taught), (recipe.align, run.aligned))
-    return [min(loss.batch_size, len(items)) for loss, items in losses if loss is not None and items is not None]
+    losses = ((recipe.keep, run.running_text), (recipe.align, run.aligned))
+    drawn = [min(loss.batch_size, len(items)) for loss, items in losses if loss is not None and items is not None]
+    if recipe.teach is None or run.taught is None:
+        return drawn
+    return [*drawn, min(recipe.teach.batch_size, len(run.taught)) // 2]  # they are drawn in twos
 
 
 def _run_trainer(run: Run, report: Callable[[RunProgress], None]) -> Trainer:

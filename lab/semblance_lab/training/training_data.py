@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from semblance.models.files.digests import digest, file_sha256
 from semblance.models.files.lines import format_suffix, json_lines, text_lines
-from semblance.models.files.tables import Row, collapse_spaces, read_csv, read_tsv
+from semblance.models.files.tables import Row, collapse_spaces, read_csv, read_table, read_tsv
 from semblance_lab.evaluation.contamination import MIN_WORDS, normal_form
 from semblance_lab.training.errors import BadTrainingData
 
@@ -164,8 +164,7 @@ def _translations(file: Path) -> Iterator[Sequence[str]]:
     if format_suffix(file) not in (".tsv", ".csv"):
         yield from ((text,) for text in _texts(file) if len(normal_form(text).split()) >= MIN_WORDS)
         return
-    read = read_csv if format_suffix(file) == ".csv" else read_tsv
-    for row in read(file, []):
+    for row in read_table(file, []):
         yield [row.text(name) for name in row.fields]
 
 
