@@ -33,6 +33,7 @@ def kept_precision(home: Path, runtime: str, measure: Callable[[], Precision]) -
         return kept[key]
     precision = measure()
     try:
+        home.mkdir(parents=True, exist_ok=True)
         write_json(file, {**kept, key: precision})
     except OSError as error:
         log.warning("the number type that was measured, %s, cannot be kept: %s", precision, error)

@@ -59,7 +59,7 @@ def train(  # noqa: PLR0913 - one parameter an option
             exists=True,
             dir_okay=False,
             help="Texts whose similarities a teacher gives, for the setting teach: .tsv or .csv with a header, whose "
-            "columns are translations, or running text as for --keep. Repeat it for several files.",
+            "columns are translations, some fields empty, or running text as for --keep. Repeat it for several files.",
         ),
     ] = [],  # noqa: B006 - likewise
     exclude: Exclude = [],  # noqa: B006 - likewise

@@ -147,7 +147,8 @@ def read_taught_texts(files: Sequence[Path], exclude: Collection[str]) -> Taught
     """Read tables whose columns are translations, and running text.
 
     Args:
-        files: one or more; `.tsv` and `.csv` have a header, others are read as by `read_running_text`.
+        files: one or more; `.tsv` and `.csv` have a header, others are read as by `read_running_text`. An empty field
+            is a missing translation; the first is never empty.
         exclude: normal forms of texts that evaluations use; their rows are left out.
 
     Raises:
@@ -165,7 +166,8 @@ def _translations(file: Path) -> Iterator[Sequence[str]]:
         yield from ((text,) for text in _texts(file) if len(normal_form(text).split()) >= MIN_WORDS)
         return
     for row in read_table(file, []):
-        yield [row.text(name) for name in row.fields]
+        first, *others = row.fields
+        yield [row.text(first), *(row.text(name) for name in others if row.fields[name].strip())]
 
 
 def _texts(file: Path) -> Iterator[str]:

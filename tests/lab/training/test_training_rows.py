@@ -146,14 +146,15 @@ def test_files_without_running_text_are_refused(name: str, line: str, complaint:
 
 
 def test_translations_and_running_text_are_taught(tmp_path: Path) -> None:
-    table = [("en", "de"), ("A  dog.", "Ein Hund."), ("A storm.", "Ein Sturm."), ("Rain.", "Regen.")]
+    table = [("en", "de"), ("A  dog.", "Ein Hund."), ("A storm.", "Ein Sturm."), ("Rain.", "Regen."), ("Snow.", " ")]
     translations = write_table(tmp_path / "a.tsv", table)
     lines = write(tmp_path / "b.txt", "It was a dark night.", "Too short")
     found = read_taught_texts([translations, lines], {"ein sturm"})
-    assert [list(row) for row in found.rows] == [["A dog.", "Ein Hund."], ["Rain.", "Regen."], ["It was a dark night."]]
-    assert (len(found), found.removed) == (3, 1)
+    kept = [["A dog.", "Ein Hund."], ["Rain.", "Regen."], ["Snow."], ["It was a dark night."]]
+    assert [list(row) for row in found.rows] == kept
+    assert (len(found), found.removed) == (4, 1)
     assert read_taught_texts([translations], ()).sha256 != found.sha256
-    with pytest.raises(BadDataSet, match=r"a.csv, line 3: de is empty"):
-        read_taught_texts([write(tmp_path / "a.csv", "en,de", "a,b", "c,")], ())
+    with pytest.raises(BadDataSet, match=r"a.csv, line 3: en is empty"):
+        read_taught_texts([write(tmp_path / "a.csv", "en,de", "a,b", ",c")], ())
     with pytest.raises(BadTrainingData, match=r"b.txt: 1 texts are too few to compare"):
         read_taught_texts([lines], ())
