@@ -236,8 +236,8 @@ def explain_difference(  # noqa: PLR0913 - one parameter a field of the request
         >>> why = client.explain_difference("my parcel never came", "shipping-001", "shipping-002")
         >>> [(part.text, round(part.difference, 2)) for part in why.parts[:2]]
         [('my', 0.1), ('parcel', 0.07)]
-        >>> round(sum(part.difference for part in why.parts) - (why.a.score - why.b.score), 9)
-        0.0
+        >>> abs(sum(part.difference for part in why.parts) - (why.a.score - why.b.score)) < 1e-9
+        True
     """
     body = wire.fields(
         query=query, a=a, b=b, collection=collection, measure=measure, mode=mode, truncate=truncate, format="json"
