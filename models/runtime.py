@@ -26,8 +26,8 @@ class Compute:
     Attributes:
         device: "cpu" or a CUDA device of torch.
         precision: number type of the computation.
-        runtime: name of a module of `models/runtimes/`; None for OpenVINO if the network is a BERT on a CPU, so that it
-            needs no export, and otherwise for torch.
+        runtime: name of a module of `models/runtimes/`; None for OpenVINO if the network is of BERT's kind on a CPU, so
+            that it needs no export, and otherwise for torch.
         exports: folder where a runtime caches exported networks; None exports on every load.
         threads: maximum number of CPU threads of a batch; None for all processors.
     """

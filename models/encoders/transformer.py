@@ -12,7 +12,7 @@ from semblance.models.errors import BadCheckpoint, DeviceLost, OutOfDeviceMemory
 from semblance.models.files.digests import digest
 from semblance.models.model_files.checkpoint import Checkpoint
 from semblance.models.networks.agreement import MIN_COSINE, PROBES, require_agreement
-from semblance.models.networks.bert_graph import is_plain_bert
+from semblance.models.networks.bert_graph import has_graph
 from semblance.models.runtime import RUNTIMES, Compute, Runtime, require_torch
 from semblance.models.text import Role, TokenizedText, Truncate
 from semblance.models.tokenization.subwords import fast_tokenizer
@@ -137,7 +137,7 @@ def _default_runtime(checkpoint: Checkpoint, device: str) -> str:
     """OpenVINO where it needs no export, otherwise torch. Raises MissingExtra."""
     if device != "cpu":
         require_torch(f"the device {device}")
-    elif is_plain_bert(checkpoint):
+    elif has_graph(checkpoint):
         return "openvino"
-    require_torch(f"{checkpoint.folder}, whose network or tokenizer is not that of a BERT,")
+    require_torch(f"{checkpoint.folder}, whose network or tokenizer is not of BERT's kind,")
     return "torch"

@@ -1,4 +1,4 @@
-"""A BERT as a graph of OpenVINO, made from the files of its folder without torch.
+"""A network of BERT's kind as a graph of OpenVINO, made from its files without torch.
 
 The graph takes packed texts, as that of `graph_export` does: only attention sees a padded grid.
 """
@@ -12,15 +12,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Tokenizer, normalizers
+from tokenizers import Tokenizer
 
 from semblance.models.embeddings import Floats
 from semblance.models.errors import BadCheckpoint
-from semblance.models.files.four_bit import OFFSET, Q4_0, FourBit
+from semblance.models.files.four_bit import OFFSET, FourBit
 from semblance.models.files.json_file import read_json
 from semblance.models.files.tensors import read_tensors, read_weights
 from semblance.models.model_files.checkpoint import Checkpoint
 from semblance.models.model_files.dense_head import TokenHead
+from semblance.models.networks.bert_families import Family, family_of, is_plain_tokenizer
 from semblance.models.networks.lora_merge import merge
 from semblance.models.networks.shape_buckets import GraphInputs
 from semblance.models.runtime import NetworkFacts
@@ -28,18 +29,10 @@ from semblance.models.tokenization.subwords import serialize_tokenizer
 
 VERSION = 1  # raise it when the graph changes
 WORD_TABLE = "embeddings.word_embeddings.weight"
-_PREFIX = "bert"  # of the names of weights under a head
 _OLD_NAMES = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
-_TOKENIZERS = (None, "BertTokenizer", "BertTokenizerFast")
-_GENERIC = ("PreTrainedTokenizerFast", "TokenizersBackend")  # classes that read tokenizer.json as it is
-_PLAIN: Mapping[str, tuple[object, ...]] = {  # settings under which the graph below is the network; the first is BERT's
-    "model_type": ("bert",),
-    "hidden_act": ("gelu",),
-    "position_embedding_type": ("absolute", None),
-    "is_decoder": (False,),
-    "add_cross_attention": (False,),
-    "quantization_config": (None, Q4_0),
-}
+_RELATIVE = "encoder.relative_attention_bias.weight"  # of MPNet: (buckets, heads)
+_UNSEEN = -1e9  # added to the product of tokens of which one is padding
+_FARTHEST = 128  # MPNet does not tell positions apart that are this far away
 
 
 def import_openvino() -> Any:
@@ -50,7 +43,7 @@ def import_openvino() -> Any:
     return openvino
 
 
-def is_plain_bert(checkpoint: Checkpoint) -> bool:
+def has_graph(checkpoint: Checkpoint) -> bool:
     """Whether the graph below, and `tokenizer.json`, are the model of a folder.
 
     Weights must be in one file.
@@ -59,33 +52,11 @@ def is_plain_bert(checkpoint: Checkpoint) -> bool:
         BadCheckpoint: a file cannot be read.
     """
     folder = checkpoint.folder
-    config = read_json(folder / "config.json", dict)
-    plain = config.get("model_type") == "bert" and all(
-        config.get(key, known[0]) in known for key, known in _PLAIN.items()
-    )
+    family = family_of(read_json(folder / "config.json", dict))
     files = ("model.safetensors", "tokenizer.json", "tokenizer_config.json")
-    return plain and all((folder / name).is_file() for name in files) and _is_plain_tokenizer(checkpoint)
-
-
-def _is_plain_tokenizer(checkpoint: Checkpoint) -> bool:
-    """Whether `tokenizer.json` is what transformers would make from the settings beside it."""
-    config = read_json(checkpoint.folder / "tokenizer_config.json", dict)
-    if config.get("tokenizer_class") in _GENERIC:
-        return True
-    tokenizer = _read_tokenizer(checkpoint)
-    expected = normalizers.BertNormalizer(
-        clean_text=True,
-        handle_chinese_chars=config.get("tokenize_chinese_chars", True),
-        strip_accents=config.get("strip_accents"),
-        lowercase=config.get("do_lower_case", True),
-    )
-    added: Mapping[str, Any] = config.get("added_tokens_decoder") or {}
-    return (
-        config.get("tokenizer_class") in _TOKENIZERS
-        and str(tokenizer.normalizer) == str(expected)
-        and type(tokenizer.pre_tokenizer).__name__ == "BertPreTokenizer"
-        and all(tokenizer.token_to_id(str(token.get("content"))) == int(key) for key, token in added.items())
-    )
+    if family is None or not all((folder / name).is_file() for name in files):
+        return False
+    return is_plain_tokenizer(family, _read_tokenizer(checkpoint), read_json(folder / "tokenizer_config.json", dict))
 
 
 def _read_tokenizer(checkpoint: Checkpoint) -> Tokenizer:
@@ -105,20 +76,21 @@ class BertGraph:
 
 
 def bert_graph(checkpoint: Checkpoint) -> BertGraph:
-    """Make the graph of a folder that `is_plain_bert`, with merged adapter and appended head.
+    """Make the graph of a folder that `has_graph`, with merged adapter and appended head.
 
     It ends after the layer of the checkpoint; the weights of layers above are not in it.
 
     Raises:
         BadCheckpoint: weights are missing or damaged, or have other shapes than config.json says.
     """
-    config = read_json(checkpoint.folder / "config.json", dict)
+    family, config = _family(checkpoint)
     if checkpoint.layer is not None:
         config["num_hidden_layers"] = checkpoint.layer
-    weights, table = read_bert(checkpoint)
+    read, table = read_network(checkpoint)
+    weights = {family.bert_name(name): tensor for name, tensor in read.items()}
     try:
         graph = _Layers(weights, config, table).graph()
-        positions = len(weights["embeddings.position_embeddings.weight"])
+        positions = len(weights["embeddings.position_embeddings.weight"]) - family.first_position
         dim = len(weights["head.weight"]) if "head.weight" in weights else int(config["hidden_size"])
     except KeyError as error:
         raise BadCheckpoint(f"{checkpoint.folder} lacks weights or settings of its network, such as {error}") from error
@@ -131,28 +103,38 @@ def bert_graph(checkpoint: Checkpoint) -> BertGraph:
         dim=dim,
         max_tokens=min(checkpoint.max_tokens or positions, positions),
         pad_id=tokenizer.token_to_id(str(padding)) or 0,
-        first_position=0,
+        first_position=family.first_position,
         tokenizer=serialize_tokenizer(tokenizer, checkpoint.lower_case),
     )
     return BertGraph(graph, facts)
 
 
-def read_bert(checkpoint: Checkpoint) -> tuple[dict[str, Floats], FourBit | None]:
-    """Weights by their names without `bert.`; those of the appended head are `head.*`.
+def _family(checkpoint: Checkpoint) -> tuple[Family, dict[str, Any]]:
+    """The family of a folder that `has_graph`, and its settings with the names of BERT."""
+    config = read_json(checkpoint.folder / "config.json", dict)
+    family = family_of(config)
+    assert family is not None
+    return family, family.bert_settings(config)
 
-    The table of words is apart if it has four bits: most of its rows are never read.
+
+def read_network(checkpoint: Checkpoint) -> tuple[dict[str, Floats], FourBit | None]:
+    """Weights by their names in transformers, without the prefix.
+
+    Those of the appended head are `head.*`. The table of words is apart if it has four bits: most of its rows are never
+    read.
     """
+    family, _ = _family(checkpoint)
     read = read_weights(checkpoint.folder / "model.safetensors")
     table = read.blocks.pop(WORD_TABLE, None)
     weights: dict[str, Floats] = {}
     for name, tensor in read.dequantized().items():
-        own = name.removeprefix(f"{_PREFIX}.")
+        own = name.removeprefix(f"{family.prefix}.")
         for old, new in _OLD_NAMES.items():
             own = own.replace(old, new)
         weights[own] = tensor
     if checkpoint.adapter is not None:
         matrices = {name.removesuffix(".weight"): weight for name, weight in weights.items() if _is_linear(name)}
-        merge(checkpoint.adapter, matrices, _PREFIX)
+        merge(checkpoint.adapter, matrices, family.prefix)
     if checkpoint.head is not None:
         weights |= {f"head.{name}": each for name, each in _read_head(checkpoint.head).items()}
     return weights, table
@@ -169,11 +151,22 @@ def _read_head(head: TokenHead) -> dict[str, Floats]:
 
 def _is_linear(name: str) -> bool:
     """Whether a weight is the matrix of a linear layer."""
-    return name.endswith(".weight") and not name.endswith(("embeddings.weight", "LayerNorm.weight"))
+    others = ("embeddings.weight", "LayerNorm.weight", "layer_norm.weight", "relative_attention_bias.weight")
+    return name.endswith(".weight") and not name.endswith(others)
+
+
+def _buckets(distances: NDArray[np.int64], buckets: int) -> NDArray[np.int64]:
+    """The bucket of each distance, as in MPNet: half a side, far ones in logarithmic steps."""
+    half = buckets // 2
+    exact, far = half // 2, np.abs(distances)
+    steps = np.log(np.maximum(far, 1) / exact) / np.log(_FARTHEST / exact) * (half - exact)
+    beyond = np.minimum(exact + steps.astype(np.int64), half - 1)
+    found: NDArray[np.int64] = np.where(far < exact, far, beyond) + half * (distances > 0)
+    return found
 
 
 class _Layers:
-    """The layers of a BERT as nodes of OpenVINO.
+    """The layers of a network of BERT's kind as nodes of OpenVINO.
 
     Args:
         weights: by name.
@@ -198,6 +191,8 @@ class _Layers:
         ids, positions, places = (op.parameter([-1], np.int64, name) for name in ("ids", "positions", "places"))
         tokens, real = op.parameter([-1, -1], np.int64, "tokens"), op.parameter([-1, -1], np.bool_, "real")
         seen = op.unsqueeze(real, self._integers(1, 2))  # (b, 1, 1, l)
+        if _RELATIVE in self._weights:
+            seen = op.select(seen, self._distances(real), op.constant(np.float32(_UNSEEN)))
         hidden = self._embeddings(ids, positions)
         for i in range(self._layers):
             layer = f"encoder.layer.{i}"
@@ -208,18 +203,31 @@ class _Layers:
         if "head.weight" in self._weights:
             hidden = self._linear(hidden, "head")
         inputs = GraphInputs(ids, positions, tokens, real, places)
-        return self._openvino.Model([op.result(hidden)], list(inputs), _PREFIX)
+        return self._openvino.Model([op.result(hidden)], list(inputs), "bert")
 
     def _embeddings(self, ids: Any, positions: Any) -> Any:
         """(T,) -> (T, d): all tokens are of type 0, the first text of a pair."""
         weights = self._weights
-        places = (
-            weights["embeddings.position_embeddings.weight"] + weights["embeddings.token_type_embeddings.weight"][0]
-        )
+        places = weights["embeddings.position_embeddings.weight"]
+        types = weights.get("embeddings.token_type_embeddings.weight")
+        if types is not None:
+            places = places + types[0]
         table = self._table
         words = self._words(table, ids) if table else self._rows(self._numbers(weights[WORD_TABLE]), ids)
         summed = self._op.add(words, self._rows(self._numbers(places), positions))
-        return self._norm(summed, "embeddings.LayerNorm")
+        normal = self._norm(summed, "embeddings.LayerNorm")
+        return self._linear(normal, "embeddings_project") if "embeddings_project.weight" in weights else normal
+
+    def _distances(self, real: Any) -> Any:
+        """(b, l) -> (1, h, l, l): what MPNet adds to products of tokens, by how far apart they are."""
+        op = self._op
+        zero, one = op.constant(np.int64(0)), op.constant(np.int64(1))
+        places = op.range(zero, op.gather(op.shape_of(real), one, zero), one, "i64")
+        apart = op.subtract(op.unsqueeze(places, self._integers(0)), op.unsqueeze(places, self._integers(1)))
+        rows = op.add(op.clamp(apart, -_FARTHEST, _FARTHEST), op.constant(np.int64(_FARTHEST)))
+        buckets = _buckets(np.arange(-_FARTHEST, _FARTHEST + 1), len(self._weights[_RELATIVE]))
+        table = self._numbers(np.ascontiguousarray(self._weights[_RELATIVE][buckets]))
+        return op.unsqueeze(op.transpose(self._rows(table, rows), self._integers(2, 0, 1)), self._integers(0))
 
     def _words(self, table: FourBit, ids: Any) -> Any:
         """Rows of the table of words (T, d), of which only these are made float32."""

@@ -23,7 +23,7 @@ from semblance.models.files.json_file import read_json
 from semblance.models.model_files.checkpoint import Checkpoint
 from semblance.models.networks.agreement import PROBES, probe_ids
 from semblance.models.networks.bert_graph import VERSION as BERT_GRAPH
-from semblance.models.networks.bert_graph import BertGraph, bert_graph, import_openvino, is_plain_bert
+from semblance.models.networks.bert_graph import BertGraph, bert_graph, has_graph, import_openvino
 from semblance.models.networks.export_cache import cached_export
 from semblance.models.networks.shape_buckets import graph_inputs
 from semblance.models.processor.matrix_speed import faster_in_bfloat16
@@ -42,9 +42,10 @@ _NETWORK_FILE, _FACTS_FILE, _EXACT_FILE = "network.xml", "facts.json", "probes.s
 class OpenVino:
     """Run the network as a graph of OpenVINO.
 
-    The graph of a BERT is made from its files (networks/bert_graph.py). Any other network is exported from torch once
-    and cached; a cache hit needs no torch. The texts of a batch are packed without padding, except for attention.
-    OpenVINO compiles and caches kernels for each shape that it meets, so batches are padded to one of few shapes.
+    The graph of a network of BERT's kind is made from its files (networks/bert_graph.py). Any other network is exported
+    from torch once and cached; a cache hit needs no torch. The texts of a batch are packed without padding, except for
+    attention. OpenVINO compiles and caches kernels for each shape that it meets, so batches are padded to one of few
+    shapes.
 
     Raises:
         NotExportable: the device is not a CPU; OpenVINO cannot convert or compile the network, or its attention depends
@@ -61,7 +62,7 @@ class OpenVino:
         self._pooling = checkpoint.pooling
         self.versions: Mapping[str, str] = {"openvino": version("openvino")}
         self.exact: Sequence[Floats] = ()
-        if is_plain_bert(checkpoint):
+        if has_graph(checkpoint):
             self._open_graph(checkpoint, compute)
         else:
             self._open_export(checkpoint, compute)
@@ -182,7 +183,7 @@ def _compile(network: Any, compute: Compute, streams: int, threads: int) -> Any:
 
 def _export(checkpoint: Checkpoint, folder: Path) -> None:
     """Write the graph of the network, its facts, and the exact vectors of the probes."""
-    require_torch(f"{checkpoint.folder}, whose network or tokenizer is not that of a BERT,")
+    require_torch(f"{checkpoint.folder}, whose network or tokenizer is not of BERT's kind,")
     from semblance.models.networks.graph_export import export_graph  # noqa: PLC0415 - importing torch takes seconds
     from semblance.models.networks.torch_network import VERSIONS  # noqa: PLC0415 - likewise
 

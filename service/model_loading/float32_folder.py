@@ -13,26 +13,26 @@ from semblance.models.files.atomic import write_json
 from semblance.models.files.json_file import read_json
 from semblance.models.formats.transformer_folder import read_transformer
 from semblance.models.model_files.source import Source
-from semblance.models.networks.bert_graph import WORD_TABLE, is_plain_bert, read_bert
+from semblance.models.networks.bert_graph import WORD_TABLE, has_graph, read_network
 
 
 def write_float32_folder(source: Source, folder: Path) -> None:
-    """Copy the folder of a BERT, with its weights in float32, and its adapter merged.
+    """Copy the folder of a network of BERT's kind, in float32, with its adapter merged.
 
     Args:
         source: the model; of options, it may have `adapter`.
         folder: a folder that is empty, or does not exist.
 
     Raises:
-        BadCheckpoint: the files cannot be read, are not those of a BERT, or the source has another option.
+        BadCheckpoint: the files cannot be read, are not of BERT's kind, or the source has another option.
         OSError: a file cannot be written.
     """
     if others := source.options.keys() - {"adapter"}:
         raise BadCheckpoint(f"a folder cannot hold the option {min(others)}: leave it out, and give it when you load")
     checkpoint = read_transformer(source)
-    if not is_plain_bert(checkpoint):
-        raise BadCheckpoint(f"{checkpoint.folder} is not a BERT with one file of weights")
-    weights, table = read_bert(checkpoint)
+    if not has_graph(checkpoint):
+        raise BadCheckpoint(f"{checkpoint.folder} is not of BERT's kind, with one file of weights")
+    weights, table = read_network(checkpoint)
     if table is not None:
         weights[WORD_TABLE] = table.numbers()
     shutil.copytree(source.path, folder, dirs_exist_ok=True)

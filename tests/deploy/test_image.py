@@ -213,7 +213,7 @@ def test_models_that_need_torch_are_refused_with_the_extra(image: Image, tmp_pat
     folder = make_small(tmp_path / "model")
     edit(folder / "config.json", hidden_act="relu")
     refusals: list[tuple[Any, str]] = [
-        ({"models": f"other={folder}"}, "whose network or tokenizer is not that of a BERT, needs torch"),
+        ({"models": f"other={folder}"}, "whose network or tokenizer is not of BERT's kind, needs torch"),
         ({"runtime": "torch"}, "SEMBLANCE_RUNTIME=torch needs torch"),
         ({"device": "cuda"}, "SEMBLANCE_DEVICE=cuda needs torch"),
     ]

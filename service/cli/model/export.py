@@ -21,7 +21,8 @@ def export(
 ) -> None:
     """Write a model as a folder that sentence-transformers reads.
 
-    Its weights are in float32, with the adapter merged, if it has one. The model must be a BERT.
+    Its weights are in float32, with the adapter merged, if it has one. The network must be of BERT's kind
+    (docs/models.md).
 
     \b
     Example:

@@ -29,9 +29,9 @@ NETWORKS: dict[str, dict[str, Any]] = {
 }
 
 
-def random_network(family: str = "bert") -> Any:
+def random_network(family: str = "bert", **sizes: Any) -> Any:
     """A network whose texts differ and whose attention is far from uniform; the same on every call."""
-    config = AutoConfig.for_model(family, **NETWORKS.get(family, SIZES))
+    config = AutoConfig.for_model(family, **NETWORKS.get(family, SIZES) | sizes)
     with torch.random.fork_rng():
         torch.manual_seed(0)
         return with_real_spread(AutoModel.from_config(config))  # type: ignore[no-untyped-call]

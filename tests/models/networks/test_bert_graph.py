@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,23 +15,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 from torch import Tensor
+from transformers.models.mpnet.modeling_mpnet import MPNetEncoder
 
 from semblance.models.errors import BadCheckpoint
 from semblance.models.model_files.checkpoint import Checkpoint, read_checkpoint
 from semblance.models.model_files.lora import read_low_rank_adapter
-from semblance.models.networks.bert_graph import bert_graph, import_openvino, is_plain_bert
+from semblance.models.networks.bert_graph import _buckets, bert_graph, has_graph, import_openvino
 from semblance.models.networks.shape_buckets import graph_inputs
 from semblance.models.networks.torch_network import TorchNetwork
 from semblance.service.model_loading.registry import read_source, source_of
+from tests.models.model_files.test_lora import save_adapter
+from tests.models.networks.random_networks import VOCABULARY, random_network
 from tests.support.four_bit_folder import quantize
 from tests.support.model_folders import add_head
 from tests.support.small_model import draw_weights, edit
 
+pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # a query of PEFT
 
-def require_same(checkpoint: Checkpoint, lengths: Sequence[int] = (1, 7, 90, 12)) -> None:
+
+def require_same(checkpoint: Checkpoint, lengths: Sequence[int] = (1, 7, 90, 12), vocabulary: int = 30_000) -> None:
     """Vectors of texts in one batch, and facts, equal those of torch, which reads each text alone."""
     rng = np.random.default_rng(0)
-    texts = [rng.integers(5, 30_000, n).astype(np.int32) for n in lengths]
+    texts = [rng.integers(5, vocabulary, n).astype(np.int32) for n in lengths]
     made, whole = bert_graph(checkpoint), TorchNetwork(checkpoint)
     options = {"INFERENCE_PRECISION_HINT": "f32"}
     request = import_openvino().Core().compile_model(made.graph, "CPU", options).create_infer_request()
@@ -68,7 +74,7 @@ def test_the_built_in_models_are_made_without_torch(name: str) -> None:
     adapter = source.options.get("adapter")
     checkpoint = read_checkpoint(source.path, adapter=read_low_rank_adapter(Path(adapter)) if adapter else None)
     assert checkpoint.space == read_source(name).space or name == "minilm-words"  # which pools words
-    assert is_plain_bert(checkpoint)
+    assert has_graph(checkpoint)
 
 
 def with_weights(change: Callable[[str, Tensor], tuple[str, Tensor]]) -> Callable[[Path], None]:
@@ -102,12 +108,52 @@ KINDS: dict[str, Callable[[Path], None]] = {
 def test_every_kind_of_folder_gives_the_vectors_of_torch(folder: Path, change: Callable[[Path], None]) -> None:
     change(folder)
     checkpoint = read_checkpoint(folder)
-    assert is_plain_bert(checkpoint)
+    assert has_graph(checkpoint)
     require_same(checkpoint)
 
 
+FAMILIES: dict[str, dict[str, float]] = {
+    "camembert": {},
+    "distilbert": {},
+    "electra": {"embedding_size": 16},
+    "mpnet": {},
+    "roberta": {},
+    "xlm-roberta": {"layer_norm_eps": 1e-3},
+}
+
+
+def folder_of(family: str, start: Path, folder: Path, **sizes: Any) -> Path:
+    """A folder with a random network, and a tokenizer that is read as it is."""
+    shutil.copytree(start, folder, ignore=shutil.ignore_patterns("*.safetensors"))
+    random_network(family, **sizes).save_pretrained(folder)
+    edit(folder / "tokenizer_config.json", tokenizer_class="TokenizersBackend")
+    edit(folder / "sentence_bert_config.json", max_seq_length=None)
+    return folder
+
+
+@pytest.mark.parametrize("layer", [None, 2])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_networks_of_the_kind_have_the_vectors_of_torch(
+    small: Path, tmp_path: Path, family: str, layer: int | None
+) -> None:
+    sizes = FAMILIES[family]
+    folder = folder_of(family, small, tmp_path / "model", **sizes)
+    adapter = save_adapter(random_network(family, **sizes), tmp_path / "adapter", target_modules="all-linear")
+    for each in (None, read_low_rank_adapter(adapter)):
+        checkpoint = read_checkpoint(folder, adapter=each, layer=layer)
+        assert has_graph(checkpoint)
+        require_same(checkpoint, (1, 7, 157, 12), VOCABULARY)
+
+
+@pytest.mark.parametrize("buckets", [8, 32, 64])
+def test_distances_are_in_the_buckets_of_mpnet(buckets: int) -> None:
+    distances = np.arange(-300, 301)
+    expected = MPNetEncoder.relative_position_bucket(torch.from_numpy(distances), buckets)  # type: ignore[no-untyped-call]
+    np.testing.assert_array_equal(_buckets(distances, buckets), expected.numpy())
+
+
 OTHERS: dict[str, tuple[str, dict[str, object]]] = {
-    "another network": ("config.json", {"model_type": "roberta"}),
+    "another network": ("config.json", {"model_type": "deberta-v2"}),
     "another activation": ("config.json", {"hidden_act": "relu"}),
     "relative positions": ("config.json", {"position_embedding_type": "relative_key"}),
     "a decoder": ("config.json", {"is_decoder": True}),
@@ -120,14 +166,14 @@ OTHERS: dict[str, tuple[str, dict[str, object]]] = {
 
 @pytest.mark.parametrize(("file", "changes"), OTHERS.values(), ids=OTHERS)
 def test_other_networks_and_tokenizers_are_left_to_torch(folder: Path, file: str, changes: dict[str, object]) -> None:
-    assert is_plain_bert(read_checkpoint(folder))
+    assert has_graph(read_checkpoint(folder))
     edit(folder / file, **changes)
-    assert not is_plain_bert(read_checkpoint(folder))
+    assert not has_graph(read_checkpoint(folder))
 
 
 def test_a_folder_without_tokenizer_json_is_left_to_torch(folder: Path) -> None:
     (folder / "tokenizer.json").unlink()
-    assert not is_plain_bert(read_checkpoint(folder))
+    assert not has_graph(read_checkpoint(folder))
 
 
 def test_missing_and_damaged_weights_are_refused(folder: Path) -> None:

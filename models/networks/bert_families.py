@@ -1,0 +1,145 @@
+"""Networks of BERT's kind: the same layers, under names of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tokenizers import Tokenizer, normalizers, pre_tokenizers
+
+from semblance.models.files.four_bit import Q4_0
+
+_GENERIC = ("PreTrainedTokenizerFast", "TokenizersBackend")  # classes that read tokenizer.json as it is
+_PLAIN: Mapping[str, tuple[object, ...]] = {  # settings under which the layers are BERT's; the first is the default
+    "hidden_act": ("gelu",),
+    "position_embedding_type": ("absolute", None),
+    "is_decoder": (False,),
+    "add_cross_attention": (False,),
+    "quantization_config": (None, Q4_0),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A kind of network.
+
+    Attributes:
+        prefix: of its weights under a head.
+        tokenizers: classes of its tokenizer, all of which make the same from the same files.
+        weights: parts of the names of its weights -> those of BERT, replaced in this order.
+        settings: settings of BERT -> its names for them.
+        padding: id of the padding token, behind which its positions are counted; None if they are counted from 0.
+    """
+
+    prefix: str
+    tokenizers: tuple[str, ...]
+    weights: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
+    padding: int | None = None
+
+    @property
+    def first_position(self) -> int:
+        """Position of the first token of a text."""
+        return 0 if self.padding is None else self.padding + 1
+
+    def bert_name(self, weight: str) -> str:
+        """Name that BERT has for a weight."""
+        for own, of_bert in self.weights.items():
+            weight = weight.replace(own, of_bert)
+        return weight
+
+    def bert_settings(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """config.json with the names of BERT."""
+        return {**config, **{name: config[own] for name, own in self.settings.items() if own in config}}
+
+
+def _of_roberta(*tokenizers: str) -> Family:
+    return Family("roberta", tokenizers, padding=1)
+
+
+_WORD_PIECES = ("BertTokenizer", "BertTokenizerFast")
+_SENTENCE_PIECES = ("XLMRobertaTokenizer", "XLMRobertaTokenizerFast", "CamembertTokenizer", "CamembertTokenizerFast")
+_BYTE_PAIRS = ("RobertaTokenizer", "RobertaTokenizerFast")
+_FAMILIES: Mapping[str, Family] = {  # by `model_type` of config.json
+    "bert": Family("bert", _WORD_PIECES),
+    "camembert": _of_roberta(*_SENTENCE_PIECES),
+    "distilbert": Family(
+        "distilbert",
+        ("DistilBertTokenizer", "DistilBertTokenizerFast", *_WORD_PIECES),
+        weights={
+            "transformer.layer": "encoder.layer",
+            "attention.q_lin": "attention.self.query",
+            "attention.k_lin": "attention.self.key",
+            "attention.v_lin": "attention.self.value",
+            "attention.out_lin": "attention.output.dense",
+            "sa_layer_norm": "attention.output.LayerNorm",
+            "ffn.lin1": "intermediate.dense",
+            "ffn.lin2": "output.dense",
+            "output_layer_norm": "output.LayerNorm",
+        },
+        settings={
+            "hidden_size": "dim",
+            "num_attention_heads": "n_heads",
+            "num_hidden_layers": "n_layers",
+            "hidden_act": "activation",
+        },
+    ),
+    "electra": Family("electra", ("ElectraTokenizer", "ElectraTokenizerFast", *_WORD_PIECES)),
+    "mpnet": Family(
+        "mpnet",
+        ("MPNetTokenizer", "MPNetTokenizerFast"),
+        weights={
+            "attention.LayerNorm": "attention.output.LayerNorm",
+            "attention.attn.q": "attention.self.query",
+            "attention.attn.k": "attention.self.key",
+            "attention.attn.v": "attention.self.value",
+            "attention.attn.o": "attention.output.dense",
+        },
+        padding=1,
+    ),
+    "roberta": _of_roberta(*_BYTE_PAIRS),
+    "xlm-roberta": _of_roberta(*_SENTENCE_PIECES),
+}
+
+
+def family_of(config: Mapping[str, Any]) -> Family | None:
+    """The family of a network by its config.json; None if its layers are not those of BERT."""
+    family = _FAMILIES.get(str(config.get("model_type")))
+    if family is None or family.padding not in (None, config.get("pad_token_id", 1)):
+        return None
+    settings = family.bert_settings(config)
+    return family if all(settings.get(name, known[0]) in known for name, known in _PLAIN.items()) else None
+
+
+def is_plain_tokenizer(family: Family, tokenizer: Tokenizer, config: Mapping[str, Any]) -> bool:
+    """Whether transformers makes the tokenizer of tokenizer.json from the settings beside it."""
+    name = config.get("tokenizer_class") or family.tokenizers[0]
+    if name in _GENERIC:
+        return True
+    added: Mapping[str, Any] = config.get("added_tokens_decoder") or {}
+    return (
+        name in family.tokenizers
+        and _has_steps_of(name, tokenizer, config)
+        and all(tokenizer.token_to_id(str(token.get("content"))) == int(key) for key, token in added.items())
+    )
+
+
+def _has_steps_of(name: str, tokenizer: Tokenizer, config: Mapping[str, Any]) -> bool:
+    """Whether normalizer and pre-tokenizer are those of a class with these settings."""
+    steps = tokenizer.pre_tokenizer
+    if name in _BYTE_PAIRS:
+        expected = pre_tokenizers.ByteLevel(add_prefix_space=config.get("add_prefix_space", False))
+        return tokenizer.normalizer is None and str(steps) == str(expected)
+    if name in _SENTENCE_PIECES:
+        scheme = "always" if config.get("add_prefix_space", True) else "never"
+        parts = [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(prepend_scheme=scheme)]
+        has_map = tokenizer.normalizer is None or type(tokenizer.normalizer).__name__ == "Precompiled"
+        return has_map and str(steps) == str(pre_tokenizers.Sequence(parts))
+    words = normalizers.BertNormalizer(
+        clean_text=True,
+        handle_chinese_chars=config.get("tokenize_chinese_chars", True),
+        strip_accents=config.get("strip_accents"),
+        lowercase=config.get("do_lower_case", True),
+    )
+    return str(tokenizer.normalizer) == str(words) and type(steps).__name__ == "BertPreTokenizer"
