@@ -124,6 +124,22 @@ def f1(links: LinkCounts, counts: Doubles | None = None) -> Doubles:
     return _harmonic_mean(precision(links, counts), recall(links, counts))
 
 
+def error_rate(links: LinkCounts, counts: Doubles | None = None) -> Doubles:
+    """(b,) the share of all links, of measure and annotators, on which they disagree.
+
+    The alignment error rate, if `found_agreed` counts sure and possible links, and `gold` sure ones. 0 without links;
+    arguments as in `precision`.
+
+    Source: och-ney-2003-alignment, section 6.
+
+    >>> error_rate(LinkCounts.of([frozenset({(0, 0), (1, 2)})], [frozenset({(0, 0)})])).round(6)
+    array([0.333333])
+    """
+    every = links.found + links.gold
+    wrong = every - links.found_agreed - links.gold_agreed
+    return by_row_blocks(lambda rows: ratio(rows @ wrong, rows @ every), counts, len(every))
+
+
 def macro_precision(links: LinkCounts, counts: Doubles | None = None) -> Doubles:
     """(b,) the mean over sentence pairs of their precision; arguments as in `precision`."""
     return _mean(ratio(links.found_agreed, links.found), counts)

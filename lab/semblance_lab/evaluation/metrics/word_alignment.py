@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -14,6 +15,7 @@ from semblance.models.judgments.counts import Metric
 from semblance_lab.evaluation.metrics.links import (
     LinkCounts,
     contribution_matrix,
+    error_rate,
     f1,
     macro_f1,
     macro_precision,
@@ -43,6 +45,8 @@ def word_alignment_metrics(task: WordAlignment, scorer: Scorer, measures: Sequen
         alignment_precision  |S & G| / |S|
         alignment_recall     |S & G| / |G|
         possible_f1          as alignment_f1, with the possible links in G too
+        alignment_error_rate 1 - (|S & G| + |S & P|) / (|S| + |G|), with P the sure and possible links; where the file
+                             has possible ones
         unaligned_f1         as alignment_f1, of the words without a link instead of the links
         macro_precision      mean over sentence pairs of |S0 & G0| / |S0|
         macro_recall         mean over sentence pairs of |S0 & G0| / |G0|
@@ -120,16 +124,20 @@ def _task_metrics(
     sure, possible = [pair.sure for pair in pairs], [pair.sure | pair.possible for pair in pairs]
     links, unaligned = LinkCounts.of(as_written, sure), LinkCounts.of(_nulls(pairs, as_written), _nulls(pairs, sure))
     with_nulls = LinkCounts.of(_with_nulls(pairs, lowered), _with_nulls(pairs, sure))
-    figures: Mapping[str, tuple[Callable[..., Doubles], LinkCounts]] = {
+    of_possible = LinkCounts.of(as_written, possible)
+    figures: dict[str, tuple[Callable[..., Doubles], LinkCounts]] = {
         "alignment_f1": (f1, links),
         "alignment_precision": (precision, links),
         "alignment_recall": (recall, links),
-        "possible_f1": (f1, LinkCounts.of(as_written, possible)),
+        "possible_f1": (f1, of_possible),
         "unaligned_f1": (f1, unaligned),
         "macro_f1": (macro_f1, with_nulls),
         "macro_precision": (macro_precision, with_nulls),
         "macro_recall": (macro_recall, with_nulls),
     }
+    if sure != possible:
+        both = replace(links, found_agreed=of_possible.found_agreed)
+        figures["alignment_error_rate"] = (error_rate, both)
     n = len(pairs)
     return TaskMetrics("word alignment", n, tuple(Metric.of(name, n, *figure) for name, figure in figures.items()))
 

@@ -17,6 +17,7 @@ from semblance_lab.evaluation.evaluation import evaluate
 from semblance_lab.evaluation.metrics import compute_metrics
 from semblance_lab.evaluation.metrics.links import (
     LinkCounts,
+    error_rate,
     f1,
     macro_f1,
     macro_precision,
@@ -81,7 +82,7 @@ def test_words_without_a_token_stay_unaligned() -> None:
     assert word_links(LinkList(0.0, (), units("c"), (), 0.0, 0.0), ("a",), ("c",)) == frozenset()
 
 
-FIGURES = (precision, recall, f1, macro_precision, macro_recall, macro_f1)
+FIGURES = (precision, recall, f1, error_rate, macro_precision, macro_recall, macro_f1)
 word_pairs = st.frozensets(st.tuples(st.integers(0, 3), st.integers(0, 4)), max_size=8)
 alignments = st.lists(st.tuples(word_pairs, word_pairs), min_size=1, max_size=5)
 
@@ -96,6 +97,7 @@ def plain_figures(pairs: Sequence[tuple[WordLinks, WordLinks]]) -> dict[str, flo
         "precision": agreed / max(found, 1),
         "recall": agreed / max(gold, 1),
         "f1": 2 * agreed / max(found + gold, 1),
+        "error_rate": (found + gold - 2 * agreed) / max(found + gold, 1),
         "macro_precision": float(macro_p),
         "macro_recall": float(macro_r),
         "macro_f1": float(2 * macro_p * macro_r / (macro_p + macro_r)) if macro_p + macro_r else 0.0,
@@ -140,6 +142,7 @@ def test_figures_of_a_task_by_hand() -> None:
             "alignment_precision": 1 / 3,
             "alignment_recall": 1 / 2,
             "possible_f1": 2 * 2 / (3 + 3),
+            "alignment_error_rate": 1 - (1 + 2) / (3 + 2),
             "unaligned_f1": 0.0,  # c found; b, x and y in the gold alignment
             "macro_f1": 2 * macro_p * macro_r / (macro_p + macro_r),
             "macro_precision": macro_p,
