@@ -42,6 +42,8 @@ _DIGESTED = (  # files that decide what a vector means, in addition to the weigh
 )
 _LAYER_COUNTS = ("num_hidden_layers", "n_layers", "num_layers")  # names in config.json, by kind of network
 _MODULE_ORDER = ("Transformer", "Dense", "Pooling", "Normalize")  # supported modules of sentence-transformers
+_OTHER_HEADS = ("ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering", "ForMultipleChoice")
+_TO_SAFETENSORS = "from sentence_transformers import SentenceTransformer as S; S('{0}').save('{0}-safetensors')"
 _NO_LIMIT = 10**6  # tokenizers without a limit state one of about 10**30
 
 
@@ -115,6 +117,7 @@ def read_checkpoint(
         "include_prompt": bool(pooling_config.get("include_prompt", True)),
     }
     config = read_json(network / "config.json", dict)
+    _require_encoder(folder, config, bool(modules))
     positions = config.get("max_position_embeddings")
     if max_tokens and positions and max_tokens > positions:
         raise BadCheckpoint(f"max_tokens={max_tokens} of {folder} exceeds the {positions} positions of its network")
@@ -134,6 +137,24 @@ def _require_whole(network: Path) -> None:
             f"this one as its option, SOURCE?adapter={network}"
         )
     require_own_shards(network)
+
+
+def _require_encoder(folder: Path, config: Mapping[str, Any], has_modules: bool) -> None:
+    """Reject a network without vectors of texts.
+
+    A folder with modules of sentence-transformers says itself that it has them.
+
+    Raises:
+        BadCheckpoint: the network writes text, scores pairs of texts or classifies.
+    """
+    if config.get("is_encoder_decoder"):
+        raise BadCheckpoint(f"{folder} is a {config.get('model_type')}, which reads and writes text: give an encoder")
+    heads = [str(name) for name in config.get("architectures") or []]
+    if not has_modules and (found := [name for name in heads if name.endswith(_OTHER_HEADS)]):
+        raise BadCheckpoint(
+            f"{folder} is a {found[0]}, which scores pairs of texts or classifies: its vectors were not trained for "
+            "similarity or search; give an encoder"
+        )
 
 
 def _inner_layer(layer: int | None, config: Mapping[str, Any], folder: Path) -> int | None:
@@ -212,7 +233,8 @@ def _weights(folder: Path, expected: str | None) -> list[tuple[str, str]]:
     files = sorted(folder.glob("*.safetensors"))
     if not files:
         raise BadCheckpoint(
-            f"{folder} has no *.safetensors file; other formats of weights can run code and are not read"
+            f"{folder} has no *.safetensors file; other formats of weights can run code and are not read: if you trust "
+            f'it, convert it by `python -c "{_TO_SAFETENSORS.format(folder)}"`'
         )
     weights = [(file.name, file_sha256(file)) for file in files]
     if expected is not None and weights != [("model.safetensors", expected)]:

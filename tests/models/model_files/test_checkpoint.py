@@ -6,12 +6,15 @@ import hashlib
 import itertools
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from transformers import AutoConfig, AutoModel
@@ -249,8 +252,34 @@ def test_a_text_of_max_tokens_can_be_encoded(tmp_path: Path, family: str, most: 
 
 def test_a_network_that_cannot_encode_is_rejected_at_load(tmp_path: Path) -> None:
     network_of(tmp_path, "t5", d_model=32, num_layers=1, num_heads=2, d_ff=32, d_kv=16)
+    with pytest.raises(BadCheckpoint, match="is a t5, which reads and writes text"):
+        read_checkpoint(tmp_path)
+    edit(tmp_path / "config.json", is_encoder_decoder=False)
     with pytest.raises(BadCheckpoint, match="cannot encode"):
         loaded(tmp_path)
+
+
+@pytest.mark.parametrize("head", ["BertForSequenceClassification", "BertForTokenClassification"])
+def test_a_network_that_classifies_is_no_encoder(folder: Path, head: str) -> None:
+    """A folder with the modules of an encoder is one, whatever its network was before."""
+    edit(folder / "config.json", architectures=[head])
+    read_checkpoint(folder)
+    (folder / "modules.json").unlink()
+    with pytest.raises(BadCheckpoint, match=f"is a {head}, which scores pairs of texts or classifies"):
+        read_checkpoint(folder)
+    edit(folder / "config.json", architectures=["BertForMaskedLM"])
+    read_checkpoint(folder)
+
+
+def test_weights_of_torch_are_refused_with_the_command(folder: Path) -> None:
+    expected = pooled(folder)
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(BadCheckpoint, match=r"has no \*\.safetensors file") as refusal:
+        read_checkpoint(folder)
+    program = str(refusal.value).partition('python -c "')[2].partition('"')[0]
+    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+    assert pooled(folder.with_name(f"{folder.name}-safetensors")) == pytest.approx(expected, abs=1e-6)
 
 
 def test_weights_outside_the_folder_are_rejected(folder: Path) -> None:
