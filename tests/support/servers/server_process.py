@@ -11,7 +11,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from tests.support.waiting import CEILING_S, PAUSE_S
+from tests.support.waiting import CEILING_S, PAUSE_S, until
+
+_ENDED = ("", "Z", "X")  # states of a process that has ended
 
 
 class ServerProcess:
@@ -58,7 +60,17 @@ class ServerProcess:
             time.sleep(PAUSE_S)  # between two looks
 
     def kill(self) -> None:
-        self.signal(signal.SIGKILL)
+        """Kill the process and all its children, and wait until they have ended.
+
+        It is stopped first, so that it starts no child that would live on and hold, for example, shared memory.
+        """
+        if self._process is not None:
+            pid = self._process.pid
+            self._process.send_signal(signal.SIGSTOP)
+            until(lambda: _state(pid) in (*_ENDED, "T"), "a server that stops")
+            children = process_tree(pid)[1:]
+            self.signal(signal.SIGKILL)
+            until(lambda: all(_state(child) in _ENDED for child in children), "children that end")
         self._wait()
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
@@ -103,6 +115,14 @@ def process_tree(pid: int) -> list[int]:
                 with suppress(OSError):
                     pids += map(int, children.read_text().split())
     return pids
+
+
+def _state(pid: int) -> str:
+    """The letter of a state in /proc: T if the process is stopped, Z if it has ended; or empty."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
 
 
 def command_line(pid: int) -> list[str]:
