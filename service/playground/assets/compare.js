@@ -2,7 +2,7 @@
 // Compare two texts while they are typed, by one or several measures and models side by side.
 
 import { Latest, download, post, send } from "./api.js";
-import { announce, button, byId, debounced, element, fill, labeled, menu } from "./dom.js";
+import { announce, button, debounced, element, fill, labeled, menu, redraw } from "./dom.js";
 import { explanationCard } from "./explanation.js";
 import { copy, writeState } from "./state.js";
 
@@ -186,12 +186,10 @@ export class Compare {
       ),
     );
     if (found === undefined) return;
-    const focused = this.results.contains(document.activeElement) ? document.activeElement?.id : "";
-    fill(
+    redraw(
       this.results,
       this.views.map((view, i) => this.card(view, i, found[i])),
     );
-    if (focused) byId(focused)?.focus();
     const [first] = found;
     announce(first instanceof Error ? first.message : `The score is ${first.score.toFixed(3)}.`);
   }

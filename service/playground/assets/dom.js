@@ -49,6 +49,18 @@ export function fill(parent, ...children) {
 }
 
 /**
+ * Replace the children of a node by a newer version of them: whoever walks through them by keyboard keeps the place.
+ * @param {Element} parent
+ * @param {Child[]} children
+ */
+export function redraw(parent, children) {
+  const places = () => /** @type {HTMLElement[]} */ ([...parent.querySelectorAll("[tabindex], a, button, select, summary")]);
+  const at = places().findIndex((each) => each === document.activeElement);
+  fill(parent, children);
+  places()[at]?.focus();
+}
+
+/**
  * The element with this id.
  * @param {string} id
  * @returns {any}

@@ -250,7 +250,10 @@ function connect(shown, words, said) {
   for (const side of /** @type {const} */ (["a", "b"])) {
     words[side].forEach((word, i) => {
       word.addEventListener("pointerenter", () => pinned || point(side, i));
-      word.addEventListener("focus", () => point(side, i));
+      word.addEventListener("focus", () => {
+        words[side].forEach((each) => (each.tabIndex = each === word ? 0 : -1));
+        point(side, i);
+      });
       word.addEventListener("pointerleave", () => {
         if (!pinned) clear();
       });
@@ -270,11 +273,8 @@ function connect(shown, words, said) {
               ? words[side].at(-1)
               : words[side][i + (step ?? NaN)];
         if (event.key === "Enter" || event.key === " ") pin();
-        else if (to) {
-          word.tabIndex = -1;
-          to.tabIndex = 0;
-          to.focus();
-        } else return;
+        else if (to) to.focus();
+        else return;
         event.preventDefault();
       });
     });

@@ -244,6 +244,22 @@ def test_focus_stays_where_it_was(open_page: OpenPage) -> None:
     expect(page.get_by_role("button", name="Compare with another")).to_be_focused()
 
 
+def test_a_late_answer_leaves_the_chosen_word(open_page: OpenPage) -> None:
+    page = open_page("#compare?a=late%20parcel&b=my%20late%20package")
+    page.locator("output.score").wait_for()
+    held = Held(page, "**/explain")
+    page.get_by_role("tab", name="Search").click()
+    page.get_by_role("tab", name="Compare").click()
+    page.locator(".word").first.focus()
+    page.keyboard.press("ArrowRight")
+    held.release()
+    expect(page.locator(".word:focus")).to_contain_text("parcel")
+    expect(page.locator(".partners")).to_contain_text("is linked with package")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Tab")
+    expect(page.locator(".word:focus")).to_contain_text("parcel")
+
+
 def test_the_map_follows_its_field_and_value(open_page: OpenPage) -> None:
     page = open_page("#collection?collection=default&map=shown&color=category")
     entries = page.locator(".legend-entry")
