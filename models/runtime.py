@@ -16,7 +16,9 @@ from semblance.models.text import Ints
 
 RUNTIMES = "semblance.models.runtimes"
 
-Pooling: TypeAlias = Literal["mean", "cls", "max", "words"]  # "words": the mean of tokens that are not special
+Pooling: TypeAlias = Literal[  # "words": the mean of tokens that are not special
+    "mean", "cls", "max", "words", "lasttoken", "weightedmean", "mean_sqrt_len_tokens"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,8 @@ class Runtime(Protocol):
 
         Args:
             ids: (n_i,) the tokens of each text, special ones included; at least one text, of at least one token.
-            weights: (n_i,) weight of each token in the mean.
+            weights: (n_i,) weight of each token in the mean; where texts are pooled by the largest number of each
+                dimension, those of weight 0 are left out.
             want: "tokens" to return token vectors as well.
 
         Raises:
@@ -124,15 +127,18 @@ def require_torch(subject: str) -> None:
 
 
 def pool_batch(
-    hidden: Floats, lengths: Sequence[int], weights: Sequence[Floats], pooling: Pooling, want: Want
+    hidden: Floats, lengths: Sequence[int], weights: Sequence[Floats], want: Want, *, largest: bool
 ) -> BatchOutput:
     """Pool token vectors (T, d), text after text; rows beyond the sum of `lengths` are ignored.
+
+    The vector of a text is the weighted mean of its tokens, or the largest number of each dimension.
 
     Raises:
         ValueError: a library returned fewer rows, which some do instead of failing.
 
     >>> hidden = np.array([[1.0, 4.0], [3.0, 0.0], [9.0, 9.0]], np.float32)
-    >>> pool_batch(hidden, [2, 1], [np.ones(2, np.float32), np.ones(1, np.float32)], "mean", "pooled").pooled
+    >>> weights = [np.ones(2, np.float32), np.ones(1, np.float32)]
+    >>> pool_batch(hidden, [2, 1], weights, "pooled", largest=False).pooled
     array([[2., 2.],
            [9., 9.]], dtype=float32)
     """
@@ -141,18 +147,19 @@ def pool_batch(
         raise ValueError(f"the network returned vectors of shape {hidden.shape} for {ends[-1]} tokens")
     starts: Integers = ends - np.asarray(lengths)
     vectors = [hidden[start:end].copy() for start, end in zip(starts, ends, strict=True)] if want == "tokens" else ()
-    return BatchOutput(_pooled(hidden[: ends[-1]], starts, np.concatenate(weights), pooling), vectors)
+    pool = _largest if largest else _weighted_mean
+    return BatchOutput(pool(hidden[: ends[-1]], starts, np.concatenate(weights)), vectors)
 
 
-def _pooled(hidden: Floats, starts: Integers, weights: Floats, pooling: Pooling) -> Floats:
+def _weighted_mean(hidden: Floats, starts: Integers, weights: Floats) -> Floats:
     """(T, d) -> (b, d)."""
-    match pooling:
-        case "mean" | "words":
-            totals: Floats = np.add.reduceat(hidden * weights[:, None], starts, axis=0)
-            shares: Floats = np.maximum(np.add.reduceat(weights, starts), np.float32(1e-9))
-            return totals / shares[:, None]
-        case "cls":
-            return hidden[starts]
-        case "max":
-            largest: Floats = np.maximum.reduceat(hidden, starts, axis=0)
-            return largest
+    totals: Floats = np.add.reduceat(hidden * weights[:, None], starts, axis=0)
+    shares: Floats = np.maximum(np.add.reduceat(weights, starts), np.float32(1e-9))
+    return totals / shares[:, None]
+
+
+def _largest(hidden: Floats, starts: Integers, weights: Floats) -> Floats:
+    """(T, d) -> (b, d)."""
+    counted = hidden if weights.all() else np.where(weights[:, None] > 0, hidden, np.float32(-np.inf))
+    largest: Floats = np.maximum.reduceat(counted, starts, axis=0)
+    return largest

@@ -155,9 +155,10 @@ def _weighting(name: str | None) -> type[Weighting] | None:
 
 
 def _pooled_by_mean(files: ModelFiles, option: str) -> ModelFiles:
-    if files.pooling not in ("mean", "words"):
+    if not files.is_mean:
         raise BadCheckpoint(
-            f"{files.location} pools by {files.pooling}: {option} needs a model that pools by the mean of its tokens"
+            f"{files.location} pools by {files.pooling}, or changes vectors behind the pooling: {option} needs a model "
+            "that pools by the mean of its tokens"
         )
     return files
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from semblance.models import catalogue
 from semblance.models.embeddings import Floats, TokenEmbeddings, Want, unit_rows
+from semblance.models.encoders.pooling import joined_poolings, pooling_factor, pooling_weights
 from semblance.models.errors import BadCheckpoint, DeviceLost, OutOfDeviceMemory
 from semblance.models.files.digests import digest
 from semblance.models.model_files.checkpoint import Checkpoint
@@ -19,17 +20,24 @@ from semblance.models.tokenization.subwords import fast_tokenizer
 
 
 class Transformer:
-    """Token vectors of a transformer's last layer; a text's vector is their mean, max or first.
+    """Token vectors of a transformer's last layer, and the vector of a text that they make.
 
-    With H (n, d) the last hidden states of a text's n tokens, special ones included, each mapped by the folder's affine
-    head if there is one, the pooled vector is::
+    With H (n, d) the last hidden states of a text's n tokens, special ones included, each mapped by the folder's heads
+    if there are any, the pooled vector is::
 
-        mean:  sum_i w_i H_i / sum_i w_i   (w_i = 1; 0 for prompt tokens where the model leaves them out)
-        words: the same with w_i = 0 for special and prompt tokens
-        cls:   H_1
-        max:   max_i H_ij in each dimension j
+        mean:         sum_i w_i H_i / sum_i w_i   (w_i = 1; 0 for prompt tokens where the model leaves them out)
+        words:        the same with w_i = 0 for special and prompt tokens
+        weightedmean: the same with w_i = i
+        mean_sqrt_len_tokens: sum_i w_i H_i / sqrt(sum_i w_i)
+        cls, lasttoken: the first and the last of H_i with w_i = 1
+        max:          max_i H_ij in each dimension j
 
-    normalized to unit length if the model folder says so. Without `modules.json`, the mean of all tokens.
+    or several of them, joined; then mapped by the folder's layers behind the pooling, if there are any, and normalized
+    to unit length if it says so. Without `modules.json`, it is the mean of all tokens. Of the result, `truncate_dim`
+    keeps the first dimensions.
+
+    Token vectors go through the same layers, each as a text of one token does: they have the dimensions of the pooled
+    vector, and where the layers are affine, it is still their weighted mean.
 
     Args:
         name: the name it is served under.
@@ -53,7 +61,8 @@ class Transformer:
         runtime = compute.runtime or _default_runtime(checkpoint, compute.device)
         self._runtime: Runtime = catalogue.find(RUNTIMES, runtime)(checkpoint, compute)
         facts = self._runtime.facts
-        self.dim = facts.dim
+        self._layers = [layer.load() for layer in checkpoint.modules.layers]
+        self.dim = self._token_vectors(np.zeros((1, facts.dim), np.float32)).shape[1]
         self.max_tokens = facts.max_tokens
         self._tokenizer = fast_tokenizer(facts.tokenizer, self.max_tokens)
         self.space = checkpoint.space
@@ -68,7 +77,8 @@ class Transformer:
         if self._runtime.exact:
             vectors = [each.vectors for each in self.encode(self.tokenize(PROBES, "document", "END"), "tokens")]
             remedy = "run it by torch" if compute.precision == "float32" else "serve it in float32"
-            require_agreement(self._runtime.exact, vectors, MIN_COSINE, f"{name} in {compute.precision}", remedy)
+            exact = [self._token_vectors(each) for each in self._runtime.exact]
+            require_agreement(exact, vectors, MIN_COSINE, f"{name} in {compute.precision}", remedy)
 
     def tokenize(self, texts: Sequence[str], role: Role, truncate: Truncate) -> list[TokenizedText]:
         """Tokenize each text, with special and prompt tokens.
@@ -90,31 +100,64 @@ class Transformer:
         """
         if not tokenized:
             return []
-        weights = [self._weights(text) for text in tokenized]
-        output = self._runtime.run([text.ids for text in tokenized], weights, want)
-        if output.pooled.shape != (len(tokenized), self.dim):
-            raise ValueError(f"the network returned vectors of shape {output.pooled.shape} for {len(tokenized)} texts")
-        pooled = unit_rows(output.pooled).astype(np.float32) if self._checkpoint.normalize else output.pooled
-        vectors = output.vectors or [np.empty((0, self.dim), np.float32)] * len(tokenized)
+        modules = self._checkpoint.modules
+        own = [self._own_tokens(text) for text in tokenized]
+        pooled, vectors = self._run(tokenized, own, want)
+        for layer in self._layers:
+            pooled = layer(pooled)
+        pooled = unit_rows(pooled).astype(np.float32) if modules.normalize else pooled
+        weighs_places = modules.poolings == ("weightedmean",)
+        no_vectors = np.empty((0, self.dim), np.float32)
         return [
             TokenEmbeddings(
-                vectors=vectors[row],
-                weights=weights[row],
+                vectors=self._token_vectors(vectors[row]) if want == "tokens" else no_vectors,
+                weights=pooling_weights("weightedmean", own[row]) if weighs_places else own[row],
                 text=text,
-                pooled_vector=pooled[row].copy(),  # not a view, which would keep the whole batch alive
-                mean_pooled=self._checkpoint.pooling in ("mean", "words"),
+                pooled_vector=pooled[row, : self.dim].copy(),  # not a view, which would keep the whole batch alive
+                mean_pooled=modules.is_mean,
             )
             for row, text in enumerate(tokenized)
         ]
 
-    def _weights(self, text: TokenizedText) -> Floats:
-        """(n,) 1 for every token that the mean includes, otherwise 0."""
-        if self._checkpoint.pooling == "words":
+    def _run(
+        self, tokenized: Sequence[TokenizedText], own: Sequence[Floats], want: Want
+    ) -> tuple[Floats, Sequence[Floats]]:
+        """Pooled vectors (b, d) and wanted token vectors, before the layers behind the pooling.
+
+        Raises:
+            DeviceLost: the device failed permanently.
+        """
+        [mode, *others] = poolings = self._checkpoint.modules.poolings
+        ids = [text.ids for text in tokenized]
+        if others:
+            vectors = self._runtime.run(ids, own, "tokens").vectors
+            pooled = [joined_poolings(each, counted, poolings) for each, counted in zip(vectors, own, strict=True)]
+            return np.stack(pooled), vectors
+        weights = own if mode == "max" else [pooling_weights(mode, counted) for counted in own]
+        output = self._runtime.run(ids, weights, want)
+        if output.pooled.shape != (len(ids), self._runtime.facts.dim):
+            raise ValueError(f"the network returned vectors of shape {output.pooled.shape} for {len(ids)} texts")
+        factors = np.array([pooling_factor(mode, counted) for counted in own], np.float32)
+        return output.pooled * factors[:, None], output.vectors
+
+    def _token_vectors(self, vectors: Floats) -> Floats:
+        """(n, d) -> (n, d'): each token behind the pooling, as a text of one token."""
+        modules = self._checkpoint.modules
+        rows = np.tile(vectors, (1, len(modules.poolings))) if len(modules.poolings) > 1 else vectors
+        for layer in self._layers:
+            rows = layer(rows)
+        kept = self._checkpoint.truncate_dim
+        return rows if kept is None else rows[:, :kept].copy()
+
+    def _own_tokens(self, text: TokenizedText) -> Floats:
+        """(n,) 1 for every token that the pooling includes, otherwise 0."""
+        modules = self._checkpoint.modules
+        if modules.poolings == ("words",):
             return (~text.special).astype(np.float32)
-        weights = np.ones(len(text), np.float32)
-        if text.prompted and not self._checkpoint.include_prompt:
-            weights[: int(np.argmin(text.special))] = 0.0  # everything before the text's own first token
-        return weights
+        own = np.ones(len(text), np.float32)
+        if text.prompted and not modules.include_prompt:
+            own[: int(np.argmin(text.special))] = 0.0  # everything before the text's own first token
+        return own
 
     def _require_longest(self) -> None:
         """Encode a text of `max_tokens` tokens, so that failures come at load, not in a request."""

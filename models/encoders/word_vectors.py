@@ -141,7 +141,7 @@ def table_model_files(
         _require_finite(table.vectors, location)
         return WordVectors(name, table, tokenizer, space=space, max_tokens=max_tokens, normalize=normalize)
 
-    return ModelFiles(location, "mean", normalize, max_tokens, space, needs_device=False, load=load)
+    return ModelFiles(location, "mean", True, normalize, max_tokens, space, needs_device=False, load=load)
 
 
 def _require_finite(vectors: NDArray[np.number], location: Path) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from semblance.models.errors import BadCheckpoint
 
@@ -24,3 +25,8 @@ def read_json(file: Path, kind: type[T]) -> T:
     if not isinstance(content, kind):
         raise BadCheckpoint(f"{file} is not a JSON {'object' if kind is dict else 'array'}")
     return content
+
+
+def read_optional(file: Path) -> Mapping[str, Any]:
+    """The object in a JSON file; empty without the file. Raises BadCheckpoint."""
+    return read_json(file, dict) if file.exists() else {}

@@ -10,6 +10,7 @@ from semblance.models.errors import BadCheckpoint
 from semblance.models.model_files.checkpoint import Checkpoint, read_checkpoint
 from semblance.models.model_files.lora import read_low_rank_adapter
 from semblance.models.model_files.source import ModelFiles, Source
+from semblance.models.model_files.weight_checks import require_sound_weights
 from semblance.models.protocols import Encoder
 from semblance.models.runtime import Compute, Pooling
 
@@ -17,12 +18,13 @@ from semblance.models.runtime import Compute, Pooling
 class TransformerFolder:
     """A folder with a transformer network in safetensors, and its tokenizer.
 
-    Options: `pooling` (mean, cls, max or words) overrides the setting of the folder; `adapter` is the folder of a
-    low-rank adapter as PEFT saves it, which is merged into the network; `max_tokens` overrides the length of the
-    folder, up to the positions of the network; `layer` is the layer whose vectors are those of the tokens, from 1.
+    Options: `pooling` (mean, cls, max, words, lasttoken, weightedmean or mean_sqrt_len_tokens) overrides the setting of
+    the folder; `adapter` is the folder of a low-rank adapter as PEFT saves it, which is merged into the network;
+    `max_tokens` overrides the length of the folder, up to the positions of the network; `layer` is the layer whose
+    vectors are those of the tokens, from 1; `truncate_dim` is how many of the first dimensions are kept.
     """
 
-    options: ClassVar[tuple[str, ...]] = ("pooling", "adapter", "max_tokens", "layer")
+    options: ClassVar[tuple[str, ...]] = ("pooling", "adapter", "max_tokens", "layer", "truncate_dim")
     fallback: ClassVar[bool] = True
 
     def reads(self, path: Path) -> bool:
@@ -38,12 +40,14 @@ class TransformerFolder:
         checkpoint = read_transformer(source)
         return ModelFiles(
             location=checkpoint.folder,
-            pooling=checkpoint.pooling,
-            normalize=checkpoint.normalize,
+            pooling=" + ".join(checkpoint.modules.poolings),
+            is_mean=checkpoint.modules.is_mean,
+            normalize=checkpoint.modules.normalize,
             max_tokens=checkpoint.max_tokens,
             space=checkpoint.space,
             needs_device=True,
             load=partial(_load, checkpoint),
+            similarity=checkpoint.similarity,
         )
 
 
@@ -58,14 +62,18 @@ def read_transformer(source: Source) -> Checkpoint:
         raise BadCheckpoint(f"unknown pooling {pooling!r}: choose one of {', '.join(get_args(Pooling))}")
     folder = source.options.get("adapter")
     adapter = None if folder is None else read_low_rank_adapter(Path(folder).expanduser(), source.adapter_sha256)
-    return read_checkpoint(
+    checkpoint = read_checkpoint(
         source.path,
         source.weights_sha256,
-        cast("Pooling | None", pooling),
-        adapter,
-        _positive(source, "max_tokens"),
-        _positive(source, "layer"),
+        pooling=cast("Pooling | None", pooling),
+        adapter=adapter,
+        max_tokens=_positive(source, "max_tokens"),
+        layer=_positive(source, "layer"),
+        truncate_dim=_positive(source, "truncate_dim"),
     )
+    if source.weights_sha256 is None:  # and otherwise they are those that were checked before
+        require_sound_weights(checkpoint.folder)
+    return checkpoint
 
 
 def _positive(source: Source, option: str) -> int | None:

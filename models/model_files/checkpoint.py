@@ -1,32 +1,26 @@
-"""Read the folder of a transformer: pooling, length, prompts, and the digest of its space.
+"""Read the folder of a transformer: modules, length, prompts, and the digest of its space.
 
 Reads folders of sentence-transformers (`modules.json`) and plain Hugging Face ones. Weights must be safetensors. A
-module or setting that would change vectors and is not supported here is rejected by name, never ignored. Of Dense
-modules, one is supported: an affine map of every token vector between the network and the pooling. A low-rank adapter
-has a separate folder and is named by an option.
+module or setting that would change vectors and is not supported here is rejected by name, never ignored. A low-rank
+adapter has a separate folder and is named by an option.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, TypedDict, Unpack
 
 from semblance.models.errors import BadCheckpoint
 from semblance.models.files.digests import digest, file_sha256
-from semblance.models.files.json_file import read_json
-from semblance.models.model_files.dense_head import TokenHead, read_token_head
+from semblance.models.files.json_file import read_json, read_optional
 from semblance.models.model_files.lora import CONFIG, LowRankAdapter
-from semblance.models.model_files.untrusted import require_no_code, require_own_shards, resolve_inside
+from semblance.models.model_files.modules import Modules, read_modules
+from semblance.models.model_files.untrusted import require_no_code, require_own_shards
 from semblance.models.runtime import Pooling
 from semblance.models.text import Role
 
-_LEGACY_POOLING = {
-    "pooling_mode_mean_tokens": "mean",
-    "pooling_mode_cls_token": "cls",
-    "pooling_mode_max_tokens": "max",
-}
 _PROMPT_NAMES: Mapping[Role, tuple[str, ...]] = {"query": ("query",), "document": ("document", "passage")}
 _DIGESTED = (  # files that decide what a vector means, in addition to the weights
     "config.json",
@@ -41,7 +35,8 @@ _DIGESTED = (  # files that decide what a vector means, in addition to the weigh
     "spiece.model",
 )
 _LAYER_COUNTS = ("num_hidden_layers", "n_layers", "num_layers")  # names in config.json, by kind of network
-_MODULE_ORDER = ("Transformer", "Dense", "Pooling", "Normalize")  # supported modules of sentence-transformers
+_SIZES = ("hidden_size", "dim", "d_model")  # likewise
+_SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")  # for which sentence-transformers says a model is trained
 _OTHER_HEADS = ("ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering", "ForMultipleChoice")
 _TO_SAFETENSORS = "from sentence_transformers import SentenceTransformer as S; S('{0}').save('{0}-safetensors')"
 _NO_LIMIT = 10**6  # tokenizers without a limit state one of about 10**30
@@ -53,80 +48,79 @@ class Checkpoint:
 
     Attributes:
         folder: folder of the network and its tokenizer.
-        pooling: how token vectors become one vector; "words" is the mean without special and prompt tokens.
-        normalize: whether that vector is normalized to unit length.
+        modules: what is behind the network, pooling among it.
         lower_case: whether texts are lower-cased before tokenization.
         max_tokens: maximum number of tokens of a text, special and prompt tokens included; None if only the network
             knows.
         prompts: prefix of a text in each role.
-        include_prompt: whether the mean includes prompt tokens.
         space: digest of the files of network and tokenizer and of the settings above, in hexadecimal.
-        head: affine map of token vectors before pooling, if there is one.
         adapter: adapter to merge into the network's weights, if one was given.
         layer: layer whose vectors are those of the tokens, counted from 1; None for the last one.
+        truncate_dim: number of the first dimensions that are kept of every vector; None for all.
+        similarity: how its vectors are compared, as sentence-transformers names it.
     """
 
     folder: Path
-    pooling: Pooling
-    normalize: bool
+    modules: Modules
     lower_case: bool
     max_tokens: int | None
     prompts: Mapping[Role, str]
-    include_prompt: bool
     space: str
-    head: TokenHead | None = None
     adapter: LowRankAdapter | None = None
     layer: int | None = None
+    truncate_dim: int | None = None
+    similarity: str = "cosine"
 
 
-def read_checkpoint(
-    folder: Path,
-    weights_sha256: str | None = None,
-    pooling: Pooling | None = None,
-    adapter: LowRankAdapter | None = None,
-    max_tokens: int | None = None,
-    layer: int | None = None,
-) -> Checkpoint:
+class Overrides(TypedDict, total=False):
+    """Settings that replace those of a folder, unless they are None: see `Checkpoint`."""
+
+    pooling: Pooling | None
+    adapter: LowRankAdapter | None
+    max_tokens: int | None
+    layer: int | None
+    truncate_dim: int | None
+
+
+def read_checkpoint(folder: Path, weights_sha256: str | None = None, **given: Unpack[Overrides]) -> Checkpoint:
     """Read a model folder, and check its weights against a SHA-256 if one is given.
 
     Args:
         folder: the folder of the model.
         weights_sha256: expected SHA-256 of its weights.
-        pooling: overrides the setting of the folder.
-        adapter: adapter to merge into the network's weights when it is loaded.
-        max_tokens: overrides the setting of the folder.
-        layer: the network ends after this one of its layers, counted from 1.
+        given: settings that replace those of the folder.
 
     Raises:
         BadCheckpoint: a file is missing, unreadable or altered, or a part of the model is not supported.
     """
-    modules = _modules(folder)
-    network = modules.get("Transformer", folder)
+    modules = read_modules(folder)
+    pooling, max_tokens = given.get("pooling"), given.get("max_tokens")
+    modules = modules if pooling is None else replace(modules, poolings=(pooling,))
+    network = modules.network
     _require_whole(network)
     weights = _weights(network, weights_sha256)
     require_no_code(network)
-    transformer = _read_optional(network / "sentence_bert_config.json")
-    pooling_config = read_json(modules["Pooling"] / "config.json", dict) if "Pooling" in modules else {}
-    prompts = _prompts(folder)
-    settings: dict[str, Any] = {  # these keys enter the digest: another name for one would change every space
-        "pooling": pooling or _pooling_mode(pooling_config, folder),
-        "normalize": "Normalize" in modules,
-        "lower_case": bool(transformer.get("do_lower_case", False)),
-        "max_tokens": max_tokens or transformer.get("max_seq_length") or _tokenizer_limit(network),
-        "prompts": prompts,
-        "include_prompt": bool(pooling_config.get("include_prompt", True)),
-    }
+    transformer = read_optional(network / "sentence_bert_config.json")
+    whole = read_optional(folder / "config_sentence_transformers.json")
     config = read_json(network / "config.json", dict)
-    _require_encoder(folder, config, bool(modules))
+    _require_encoder(folder, config, modules.listed)
     positions = config.get("max_position_embeddings")
     if max_tokens and positions and max_tokens > positions:
         raise BadCheckpoint(f"max_tokens={max_tokens} of {folder} exceeds the {positions} positions of its network")
-    layer = _inner_layer(layer, config, folder)
-    head = read_token_head(modules["Dense"]) if "Dense" in modules else None
-    parts = {"head": head and head.digest, "adapter": adapter and adapter.digest, "layer": layer}
-    given = {name: part for name, part in parts.items() if part}  # no key if absent: keeps existing spaces
-    space = _space(network, weights, settings | given)
-    return Checkpoint(folder=network, space=space, head=head, adapter=adapter, layer=layer, **settings)
+    dim = modules.dim(next((config[name] for name in _SIZES if name in config), None))
+    checkpoint = Checkpoint(
+        folder=network,
+        modules=modules,
+        lower_case=bool(transformer.get("do_lower_case", False)),
+        max_tokens=max_tokens or _length(transformer, network) or _tokenizer_limit(network),
+        prompts=_prompts(whole, folder),
+        space="",
+        adapter=given.get("adapter"),
+        layer=_inner_layer(given.get("layer"), config, folder),
+        truncate_dim=_truncate_dim(given.get("truncate_dim") or whole.get("truncate_dim"), dim, folder),
+        similarity=_similarity(whole, folder),
+    )
+    return replace(checkpoint, space=_space(checkpoint, weights))
 
 
 def _require_whole(network: Path) -> None:
@@ -169,54 +163,46 @@ def _inner_layer(layer: int | None, config: Mapping[str, Any], folder: Path) -> 
     return layer
 
 
-def _modules(folder: Path) -> dict[str, Path]:
-    """Module name -> folder, in the order of modules.json; empty without that file."""
-    listing = folder / "modules.json"
-    if not listing.exists():
-        return {}
-    modules: dict[str, Path] = {}
-    for entry in read_json(listing, list):
-        library, _, name = str(entry.get("type")).rpartition(".")
-        known_library = library.partition(".")[0] == "sentence_transformers"
-        if not known_library or name not in _MODULE_ORDER or name in modules:
-            raise BadCheckpoint(
-                f"{listing} has a module {entry.get('type')}, which is not supported: it may list one Transformer, one "
-                "Dense, one Pooling and one Normalize of sentence_transformers"
-            )
-        modules[name] = resolve_inside(folder, str(entry.get("path", "")))
-    if not {"Transformer", "Pooling"} <= modules.keys():
-        raise BadCheckpoint(f"{listing} must list a Transformer and a Pooling module")
-    if list(modules) != sorted(modules, key=_MODULE_ORDER.index):
+def _truncate_dim(given: object, dim: int | None, folder: Path) -> int | None:
+    """Number of dimensions that are kept; None for all. Raises BadCheckpoint."""
+    if given is None or given == dim:
+        return None
+    if not isinstance(given, int) or given < 1 or (dim and given > dim):
+        raise BadCheckpoint(f"truncate_dim={given} of {folder}: its vectors have {dim or 'fewer'} dimensions")
+    return given
+
+
+def _similarity(config: Mapping[str, Any], folder: Path) -> str:
+    """Name of the comparison of vectors, by default cosine. Raises BadCheckpoint."""
+    name = config.get("similarity_fn_name") or _SIMILARITIES[0]
+    if name not in _SIMILARITIES:
         raise BadCheckpoint(
-            f"{listing} lists {', '.join(modules)}; only the order {', '.join(_MODULE_ORDER)} is supported"
+            f"{folder} has the similarity_fn_name {name!r}, which does not compare vectors of texts: choose one of "
+            f"{', '.join(_SIMILARITIES)}"
         )
-    return modules
+    return str(name)
 
 
-def _pooling_mode(config: Mapping[str, Any], folder: Path) -> Pooling:
-    if not config:
-        return "mean"
-    modes = config.get("pooling_mode", [name for name, on in config.items() if name.startswith("pooling_mode_") and on])
-    modes = [modes] if isinstance(modes, str) else list(modes)
-    mode = _LEGACY_POOLING.get(modes[0], modes[0]) if len(modes) == 1 else " + ".join(modes)
-    if mode not in get_args(Pooling):
-        raise BadCheckpoint(f"{folder} pools by {mode!r}; supported are {', '.join(get_args(Pooling))}")
-    return cast("Pooling", mode)
-
-
-def _read_optional(path: Path) -> Mapping[str, Any]:
-    return read_json(path, dict) if path.exists() else {}
-
-
-def _prompts(folder: Path) -> dict[Role, str]:
-    """The prompt of each role, or else the model's default prompt."""
-    config = _read_optional(folder / "config_sentence_transformers.json")
-    prompts: Mapping[str, str] = config.get("prompts") or {}
-    default = prompts.get(config.get("default_prompt_name") or "", "")
+def _prompts(config: Mapping[str, Any], folder: Path) -> dict[Role, str]:
+    """The prompt of each role, or else the model's default prompt. Raises BadCheckpoint."""
+    prompts, chosen = config.get("prompts") or {}, config.get("default_prompt_name")
+    if not isinstance(prompts, dict) or not all(isinstance(each, str | None) for each in prompts.values()):
+        raise BadCheckpoint(f"{folder} has prompts that are not texts by their names: {prompts!r}")
+    if chosen and chosen not in prompts:
+        raise BadCheckpoint(f"{folder} has the default_prompt_name {chosen!r}, which none of its prompts has")
+    default = prompts.get(chosen) or ""
     return {
         role: next((prompts[name] for name in names if prompts.get(name)), default)
         for role, names in _PROMPT_NAMES.items()
     }
+
+
+def _length(config: Mapping[str, Any], network: Path) -> int | None:
+    """Most tokens of a text, if the folder says. Raises BadCheckpoint."""
+    length = config.get("max_seq_length")
+    if length is not None and (not isinstance(length, int) or length < 1):
+        raise BadCheckpoint(f"{network} has the max_seq_length {length!r}, which is no number of tokens")
+    return length
 
 
 def _tokenizer_limit(folder: Path) -> int | None:
@@ -245,6 +231,29 @@ def _weights(folder: Path, expected: str | None) -> list[tuple[str, str]]:
     return weights
 
 
-def _space(folder: Path, weights: list[tuple[str, str]], settings: Mapping[str, Any]) -> str:
+def _space(checkpoint: Checkpoint, weights: list[tuple[str, str]]) -> str:
+    """Digest of the files and settings.
+
+    Its keys stay as they are, because another name would change every space.
+    """
+    modules = checkpoint.modules
+    settings = {
+        "pooling": " + ".join(modules.poolings),
+        "normalize": modules.normalize,
+        "lower_case": checkpoint.lower_case,
+        "max_tokens": checkpoint.max_tokens,
+        "prompts": checkpoint.prompts,
+        "include_prompt": modules.include_prompt,
+    }
+    heads = [head.digest for head in modules.heads]
+    given = {  # no key if absent: keeps existing spaces
+        "head": heads[0] if len(heads) == 1 else heads,
+        "layers": [layer.digest for layer in modules.layers],
+        "adapter": checkpoint.adapter and checkpoint.adapter.digest,
+        "layer": checkpoint.layer,
+        "truncate_dim": checkpoint.truncate_dim,
+    }
+    settings |= {name: value for name, value in given.items() if value}
+    folder = checkpoint.folder
     files = {name: file_sha256(folder / name) for name in _DIGESTED if (folder / name).exists()}
     return digest(weights=weights, files=files, settings=settings)

@@ -42,7 +42,8 @@ class ModelFiles:
 
     Attributes:
         location: the folder or file that holds the vectors or weights.
-        pooling: how token vectors become one vector: mean, cls or max.
+        pooling: how token vectors become one vector, such as mean, cls or max.
+        is_mean: whether that vector has the direction of their weighted mean.
         normalize: whether that vector is normalized to unit length.
         max_tokens: maximum number of tokens of a text; None if only the loaded model knows.
         space: digest of everything that decides what a vector means.
@@ -50,15 +51,18 @@ class ModelFiles:
         load: loads the encoder, given the name it is served under and a `Compute`. Raises BadCheckpoint if the files
             cannot be loaded, NotExportable if the runtime cannot run the network, and BuildDisagrees if its vectors
             differ too much from those of torch in float32.
+        similarity: how its vectors are compared, as sentence-transformers names it.
     """
 
     location: Path
     pooling: str
+    is_mean: bool
     normalize: bool
     max_tokens: int | None
     space: str
     needs_device: bool
     load: Callable[[str, Compute], Encoder]
+    similarity: str = "cosine"
 
 
 class Format(Protocol):

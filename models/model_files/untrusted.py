@@ -38,16 +38,18 @@ def require_no_code(network: Path) -> None:
 
 
 def require_own_shards(network: Path) -> None:
-    """Reject an index of weights that names files outside the folder.
+    """Reject an index of weights that names files outside the folder, or files that are missing.
 
     Raises:
         BadCheckpoint: names the first of them.
     """
     index = network / _SHARD_INDEX
     shards = read_json(index, dict).get("weight_map", {}).values() if index.exists() else ()
-    for shard in shards:
+    for shard in set(shards):
         if PurePath(str(shard)).name != shard:
             raise BadCheckpoint(f"{index} names {shard!r}: weights must lie in the same folder")
+        if not (network / shard).exists():
+            raise BadCheckpoint(f"{index} names {shard!r}, which is missing: copy the whole folder")
 
 
 def resolve_inside(folder: Path, path: str) -> Path:

@@ -6,7 +6,7 @@ The graph takes packed texts, as that of `graph_export` does: only attention see
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,19 +18,25 @@ from semblance.models.embeddings import Floats
 from semblance.models.errors import BadCheckpoint
 from semblance.models.files.four_bit import OFFSET, FourBit
 from semblance.models.files.json_file import read_json
-from semblance.models.files.tensors import read_tensors, read_weights
+from semblance.models.files.tensors import read_weights
+from semblance.models.model_files.bert_families import WORD_TABLE, Family, family_of, is_plain_tokenizer
 from semblance.models.model_files.checkpoint import Checkpoint
-from semblance.models.model_files.dense_head import TokenHead
-from semblance.models.networks.bert_families import Family, family_of, is_plain_tokenizer
+from semblance.models.model_files.dense import Dense
 from semblance.models.networks.lora_merge import merge
 from semblance.models.networks.shape_buckets import GraphInputs
 from semblance.models.runtime import NetworkFacts
 from semblance.models.tokenization.subwords import serialize_tokenizer
 
 VERSION = 1  # raise it when the graph changes
-WORD_TABLE = "embeddings.word_embeddings.weight"
-_OLD_NAMES = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
 _RELATIVE = "encoder.relative_attention_bias.weight"  # of MPNet: (buckets, heads)
+_ACTIVATIONS = {  # nodes of those of dense.py
+    "Identity": None,
+    "Tanh": "tanh",
+    "ReLU": "relu",
+    "GELU": "gelu",
+    "Sigmoid": "sigmoid",
+    "SiLU": "swish",
+}
 _UNSEEN = -1e9  # added to the product of tokens of which one is padding
 _FARTHEST = 128  # MPNet does not tell positions apart that are this far away
 
@@ -89,9 +95,9 @@ def bert_graph(checkpoint: Checkpoint) -> BertGraph:
     read, table = read_network(checkpoint)
     weights = {family.bert_name(name): tensor for name, tensor in read.items()}
     try:
-        graph = _Layers(weights, config, table).graph()
+        graph = _Layers(weights, config, table).graph(checkpoint.modules.heads)
         positions = len(weights["embeddings.position_embeddings.weight"]) - family.first_position
-        dim = len(weights["head.weight"]) if "head.weight" in weights else int(config["hidden_size"])
+        dim = checkpoint.modules.heads[-1].out_features if checkpoint.modules.heads else int(config["hidden_size"])
     except KeyError as error:
         raise BadCheckpoint(f"{checkpoint.folder} lacks weights or settings of its network, such as {error}") from error
     except (RuntimeError, ValueError) as error:  # of OpenVINO, if shapes do not fit
@@ -120,33 +126,16 @@ def _family(checkpoint: Checkpoint) -> tuple[Family, dict[str, Any]]:
 def read_network(checkpoint: Checkpoint) -> tuple[dict[str, Floats], FourBit | None]:
     """Weights by their names in transformers, without the prefix.
 
-    Those of the appended head are `head.*`. The table of words is apart if it has four bits: most of its rows are never
-    read.
+    The table of words is apart if it has four bits: most of its rows are never read.
     """
     family, _ = _family(checkpoint)
     read = read_weights(checkpoint.folder / "model.safetensors")
     table = read.blocks.pop(WORD_TABLE, None)
-    weights: dict[str, Floats] = {}
-    for name, tensor in read.dequantized().items():
-        own = name.removeprefix(f"{family.prefix}.")
-        for old, new in _OLD_NAMES.items():
-            own = own.replace(old, new)
-        weights[own] = tensor
+    weights = {family.own_name(name): tensor for name, tensor in read.dequantized().items()}
     if checkpoint.adapter is not None:
         matrices = {name.removesuffix(".weight"): weight for name, weight in weights.items() if _is_linear(name)}
         merge(checkpoint.adapter, matrices, family.prefix)
-    if checkpoint.head is not None:
-        weights |= {f"head.{name}": each for name, each in _read_head(checkpoint.head).items()}
     return weights, table
-
-
-def _read_head(head: TokenHead) -> dict[str, Floats]:
-    """Its `weight` and, with a bias, `bias`."""
-    weights = {name.removeprefix("linear."): tensor for name, tensor in read_tensors(head.weights).items()}
-    expected = {"weight": (head.out_features, head.in_features)} | ({"bias": (head.out_features,)} if head.bias else {})
-    if (shapes := {name: weight.shape for name, weight in weights.items()}) != expected:
-        raise BadCheckpoint(f"cannot load {head.weights}: its shapes are {shapes}, config.json says {expected}")
-    return weights
 
 
 def _is_linear(name: str) -> bool:
@@ -185,8 +174,8 @@ class _Layers:
         self._dim, self._heads = int(config["hidden_size"]), int(config["num_attention_heads"])
         self._layers, self._epsilon = int(config["num_hidden_layers"]), float(config.get("layer_norm_eps", 1e-12))
 
-    def graph(self) -> Any:
-        """The whole network: embeddings, layers, and the head if there is one."""
+    def graph(self, heads: Sequence[Dense]) -> Any:
+        """The whole network: embeddings, layers, and heads of token vectors."""
         op = self._op
         ids, positions, places = (op.parameter([-1], np.int64, name) for name in ("ids", "positions", "places"))
         tokens, real = op.parameter([-1, -1], np.int64, "tokens"), op.parameter([-1, -1], np.bool_, "real")
@@ -200,8 +189,8 @@ class _Layers:
             hidden = self._add_norm(hidden, attended, f"{layer}.attention.output")
             inner = op.gelu(self._linear(hidden, f"{layer}.intermediate.dense"), "ERF")
             hidden = self._add_norm(hidden, inner, f"{layer}.output")
-        if "head.weight" in self._weights:
-            hidden = self._linear(hidden, "head")
+        for head in heads:
+            hidden = self._dense(hidden, head)
         inputs = GraphInputs(ids, positions, tokens, real, places)
         return self._openvino.Model([op.result(hidden)], list(inputs), "bert")
 
@@ -254,12 +243,23 @@ class _Layers:
         added = self._op.add(hidden, self._linear(change, f"{name}.dense"))
         return self._norm(added, f"{name}.LayerNorm")
 
+    def _dense(self, x: Any, head: Dense) -> Any:
+        """A layer of token vectors (T, in) -> (T, out)."""
+        op, matrices = self._op, head.matrices()
+        mapped = self._affine(x, matrices["weight"], matrices.get("bias"))
+        if (node := _ACTIVATIONS[head.activation]) is not None:
+            mapped = op.gelu(mapped, "ERF") if node == "gelu" else getattr(op, node)(mapped)
+        if not head.residual:
+            return mapped
+        return op.add(mapped, self._affine(x, matrices["residual"]) if "residual" in matrices else x)
+
     def _linear(self, x: Any, name: str) -> Any:
+        return self._affine(x, self._weights[f"{name}.weight"], self._weights[f"{name}.bias"])
+
+    def _affine(self, x: Any, weight: Floats, bias: Floats | None = None) -> Any:
         """X W^T + b."""
-        product = self._op.matmul(x, self._numbers(self._weights[f"{name}.weight"]), False, True)
-        if name == "head" and "head.bias" not in self._weights:
-            return product
-        return self._op.add(product, self._numbers(self._weights[f"{name}.bias"][None]))
+        product = self._op.matmul(x, self._numbers(weight), False, True)
+        return product if bias is None else self._op.add(product, self._numbers(bias[None]))
 
     def _norm(self, x: Any, name: str) -> Any:
         op, weights = self._op, self._weights

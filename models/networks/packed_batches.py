@@ -27,7 +27,7 @@ from semblance.models.networks.cuda_graphs import (
 from semblance.models.networks.device_errors import device_errors
 from semblance.models.networks.packed_attention import TextSpans, use_packed_attention
 from semblance.models.networks.torch_network import first_position
-from semblance.models.runtime import BatchOutput, Pooling
+from semblance.models.runtime import BatchOutput
 from semblance.models.text import Ints
 
 log = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ class PackedBatches:
     in its own text, and attention stays within each text (`semblance.models.networks.packed_attention`). Pooling runs
     on the device, in float32::
 
-        mean: sum_i w_i H_i / sum_i w_i      cls: H_1      max: max_i H_ij in each dimension j
+        sum_i w_i H_i / sum_i w_i,  or  max_i H_ij in each dimension j, over tokens of w_i > 0
 
     In bfloat16 the weights of affine maps are converted, and these maps and attention compute in it; embeddings,
     residual sums and norms stay float32, so that a text alone and in a batch stay close (docs/decisions/0005).
@@ -56,10 +56,10 @@ class PackedBatches:
 
     Args:
         network: a network of transformers in float32, on any device.
-        head: applied to each hidden state: an affine map or `torch.nn.Identity`.
-        pooling: how the vectors of a text's tokens become one.
+        head: applied to each hidden state.
         device: "cpu" or a CUDA device of torch.
         precision: number type of the computation.
+        largest: whether the vector of a text has the largest numbers of its tokens; otherwise it is their mean.
 
     Raises:
         NotExportable: packed texts have other vectors than each text alone, or the device has no packed attention in
@@ -68,12 +68,18 @@ class PackedBatches:
     """
 
     def __init__(
-        self, network: Any, head: nn.Module, pooling: Pooling, device: str = "cpu", precision: Precision = "float32"
+        self,
+        network: Any,
+        head: nn.Module,
+        device: str = "cpu",
+        precision: Precision = "float32",
+        *,
+        largest: bool = False,
     ) -> None:
         self._device = torch.device(device)
         self._network = network.eval().to(self._device)
         self._head = head.eval().to(self._device)
-        self._pooling: Pooling = pooling
+        self._largest = largest
         self._first_position = first_position(network)
         self._autocast = False
         self._replay: Forward | None = None
@@ -125,7 +131,7 @@ class PackedBatches:
             spans = TextSpans(offsets, shape.longest)
             out = self._network(input_ids=ids[None], position_ids=positions[None], packed=spans)
             hidden = self._head(out.last_hidden_state[0]).float()
-            return DeviceOutput(hidden, pool(hidden, weights, offsets, self._pooling))
+            return DeviceOutput(hidden, pool(hidden, weights, offsets, largest=self._largest))
 
     def _pack(self, precision: Precision) -> None:
         """Switch to packed attention, if it changes no vector and runs in this number type."""
@@ -204,22 +210,19 @@ class _PendingBatch:
         return [vectors[end - n : end].copy() for n, end in zip(self.lengths, ends, strict=True)]
 
 
-def pool(hidden: Tensor, weights: Tensor, offsets: Tensor, pooling: Pooling) -> Tensor:
+def pool(hidden: Tensor, weights: Tensor, offsets: Tensor, *, largest: bool) -> Tensor:
     """(T, d) -> (b, d): the vector of each text, in the type of `hidden`; bitwise deterministic.
 
-    >>> rows, ones, offsets = torch.tensor([[1.0], [3.0], [5.0], [9.0]]), torch.ones(4), torch.tensor([0, 2, 3])
-    >>> [pool(rows, ones, offsets, how).flatten().tolist() for how in ("mean", "cls", "max")]
-    [[2.0, 5.0], [1.0, 5.0], [3.0, 5.0]]
+    >>> rows, weights, offsets = torch.tensor([[1.0], [3.0], [5.0], [9.0]]), torch.ones(4), torch.tensor([0, 2, 3])
+    >>> [pool(rows, weights, offsets, largest=largest).flatten().tolist() for largest in (False, True)]
+    [[2.0, 5.0], [3.0, 5.0]]
     """
     weights = weights[:, None]
-    match pooling:
-        case "mean" | "words":
-            total = segment_reduce(hidden * weights, "sum", offsets=offsets, axis=0, unsafe=True)
-            return total / segment_reduce(weights, "sum", offsets=offsets, axis=0, unsafe=True).clamp(min=1e-9)
-        case "cls":
-            return hidden[offsets[:-1].clamp(max=len(hidden) - 1)]  # an empty text may begin behind the last row
-        case "max":
-            return segment_reduce(hidden, "max", offsets=offsets, axis=0, unsafe=True)
+    if largest:
+        counted = hidden.masked_fill(weights == 0, -torch.inf)
+        return segment_reduce(counted, "max", offsets=offsets, axis=0, unsafe=True)
+    total = segment_reduce(hidden * weights, "sum", offsets=offsets, axis=0, unsafe=True)
+    return total / segment_reduce(weights, "sum", offsets=offsets, axis=0, unsafe=True).clamp(min=1e-9)
 
 
 def _write_inputs(

@@ -9,7 +9,6 @@ import numpy as np
 import torch
 import transformers
 from safetensors import SafetensorError
-from safetensors.torch import load_file
 from transformers import AutoConfig, AutoModel, AutoTokenizer
 
 from semblance.models.embeddings import Floats, Integers, Precision
@@ -17,7 +16,7 @@ from semblance.models.errors import BadCheckpoint
 from semblance.models.files.four_bit import Q4_0
 from semblance.models.files.tensors import read_weights
 from semblance.models.model_files.checkpoint import Checkpoint
-from semblance.models.model_files.dense_head import TokenHead
+from semblance.models.model_files.dense import Dense
 from semblance.models.networks.device_errors import device_errors
 from semblance.models.networks.lora_merge import merge
 from semblance.models.runtime import Compute, NetworkFacts
@@ -34,7 +33,7 @@ class TorchNetwork(torch.nn.Module):
 
     Attributes:
         network: the network of transformers.
-        head: the affine map of every token vector, or the identity.
+        head: the layers of every token vector; the identity if there are none.
 
     Raises:
         BadCheckpoint: transformers cannot load a network or a fast tokenizer from the folder.
@@ -43,10 +42,11 @@ class TorchNetwork(torch.nn.Module):
     def __init__(self, checkpoint: Checkpoint) -> None:
         super().__init__()
         tokenizer, self.network = _load(checkpoint)
-        self.head = _load_head(checkpoint.head)
+        heads = checkpoint.modules.heads
+        self.head = torch.nn.Sequential(*map(DenseLayer, heads))
         positions = _max_positions(self.network)
         self.facts = NetworkFacts(
-            dim=checkpoint.head.out_features if checkpoint.head else int(self.network.config.hidden_size),
+            dim=heads[-1].out_features if heads else int(self.network.config.hidden_size),
             max_tokens=min(checkpoint.max_tokens or positions, positions),
             pad_id=tokenizer.pad_token_id or 0,
             first_position=first_position(self.network),
@@ -80,6 +80,30 @@ class TorchNetwork(torch.nn.Module):
         batch = ids.astype(np.int64)[None]
         vectors: Floats = self.encode_padded(batch, np.ones_like(batch))[0]
         return vectors
+
+
+class DenseLayer(torch.nn.Module):
+    """A `Dense` of token vectors. Raises BadCheckpoint."""
+
+    def __init__(self, dense: Dense) -> None:
+        super().__init__()
+        matrices = {name: torch.from_numpy(each) for name, each in dense.matrices().items()}
+        self.linear = _linear(matrices["weight"], matrices.get("bias"))
+        self.activation = getattr(torch.nn, dense.activation)()
+        self.residual: torch.nn.Module | None = None
+        if dense.residual:
+            self.residual = _linear(matrices["residual"]) if "residual" in matrices else torch.nn.Identity()
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        """(..., in) -> (..., out)."""
+        mapped: torch.Tensor = self.activation(self.linear(rows))
+        return mapped if self.residual is None else mapped + self.residual(rows)
+
+
+def _linear(weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.nn.Linear:
+    linear = torch.nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None)
+    linear.load_state_dict({"weight": weight} | ({} if bias is None else {"bias": bias}))
+    return linear
 
 
 def load_network(checkpoint: Checkpoint, compute: Compute) -> TorchNetwork:
@@ -173,19 +197,6 @@ def _end_after(network: Any, layer: int) -> None:
             f"a {network.config.model_type} changes the vectors behind its last layer, as earlier ones are not: leave "
             "layer out"
         )
-
-
-def _load_head(head: TokenHead | None) -> torch.nn.Module:
-    """Load the affine map of every token vector; the identity if there is none."""
-    if head is None:
-        return torch.nn.Identity()
-    linear = torch.nn.Linear(head.in_features, head.out_features, bias=head.bias)
-    try:
-        weights = load_file(head.weights)
-        linear.load_state_dict({name.removeprefix("linear."): value.float() for name, value in weights.items()})
-    except (OSError, SafetensorError, RuntimeError) as error:
-        raise BadCheckpoint(f"cannot load {head.weights}: {error}") from error
-    return linear
 
 
 def first_position(network: Any) -> int:

@@ -59,7 +59,7 @@ class OpenVino:
     def __init__(self, checkpoint: Checkpoint, compute: Compute) -> None:
         if compute.device != "cpu":
             raise NotExportable(f"OpenVINO is used on CPUs only, not on {compute.device}")
-        self._pooling = checkpoint.pooling
+        self._largest = checkpoint.modules.largest
         self.versions: Mapping[str, str] = {"openvino": version("openvino")}
         self.exact: Sequence[Floats] = ()
         if has_graph(checkpoint):
@@ -103,7 +103,7 @@ class OpenVino:
         inputs = dict(enumerate(graph_inputs(ids, self.facts)))
         with self._requests.borrowed(small=len(ids) == 1 or sum(lengths) <= SMALL_TOKENS) as request:
             hidden: Floats = request.infer(inputs, share_inputs=True, share_outputs=True)[0]
-            return pool_batch(hidden, lengths, weights, self._pooling, want)
+            return pool_batch(hidden, lengths, weights, want, largest=self._largest)
 
 
 class _Requests:

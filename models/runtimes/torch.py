@@ -33,7 +33,7 @@ class Torch:
 
         self._network = load_network(checkpoint, compute)
         self._lock = threading.Lock()
-        self._pooling = checkpoint.pooling
+        self._largest = checkpoint.modules.largest
         self.facts = self._network.facts
         self.versions: Mapping[str, str] = VERSIONS
         self.exact: Sequence[Floats] = ()
@@ -61,4 +61,4 @@ class Torch:
         padded[mask] = np.concatenate(ids)
         with self._lock:
             hidden = self._network.encode_padded(padded, mask.astype(np.int64), self._precision)
-        return pool_batch(hidden[mask], lengths, weights, self._pooling, want)
+        return pool_batch(hidden[mask], lengths, weights, want, largest=self._largest)

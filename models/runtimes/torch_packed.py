@@ -35,7 +35,7 @@ class TorchPacked:
         self.exact: Sequence[Floats] = [network.encode_one(ids) for ids in probe_ids(checkpoint, self.facts)]
         self._lock = threading.Lock()
         self._batches = PackedBatches(
-            network.network, network.head, checkpoint.pooling, compute.device, compute.precision
+            network.network, network.head, compute.device, compute.precision, largest=checkpoint.modules.largest
         )
 
     @classmethod

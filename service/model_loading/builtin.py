@@ -52,6 +52,11 @@ BUILT_IN: Mapping[str, BuiltIn] = {
         weights_sha256="5f7bc961541f20fdf15a1a580e1a215da15b77cbe05105061f1fccff901f874d",
         installed_by="scripts/install multilingual",
     ),
+    "mpnet": BuiltIn(
+        folder="mpnet",
+        weights_sha256="78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658",
+        installed_by="scripts/install mpnet",
+    ),
 }
 
 

@@ -12,8 +12,9 @@ from semblance.models.errors import BadCheckpoint
 from semblance.models.files.atomic import write_json
 from semblance.models.files.json_file import read_json
 from semblance.models.formats.transformer_folder import read_transformer
+from semblance.models.model_files.bert_families import WORD_TABLE
 from semblance.models.model_files.source import Source
-from semblance.models.networks.bert_graph import WORD_TABLE, has_graph, read_network
+from semblance.models.networks.bert_graph import has_graph, read_network
 
 
 def write_float32_folder(source: Source, folder: Path) -> None:
@@ -37,7 +38,7 @@ def write_float32_folder(source: Source, folder: Path) -> None:
         weights[WORD_TABLE] = table.numbers()
     shutil.copytree(source.path, folder, dirs_exist_ok=True)
     network = folder / checkpoint.folder.relative_to(source.path)
-    own = {name: np.ascontiguousarray(tensor) for name, tensor in weights.items() if not name.startswith("head.")}
+    own = {name: np.ascontiguousarray(tensor) for name, tensor in weights.items()}
     save_file(own, network / "model.safetensors", {"format": "pt"})
     config = read_json(network / "config.json", dict)
     config.pop("quantization_config", None)

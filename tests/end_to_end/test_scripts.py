@@ -77,12 +77,32 @@ def test_an_unknown_extra_is_refused_with_the_known_ones(venv: Path, extras: tup
     status, message, called = install(venv, *extras)
     assert (status, called) == (2, [])
     known = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
-    assert message.split(": choose among ")[1].split() == ["lab", "multilingual", *known]
+    assert message.split(": choose among ")[1].split() == ["lab", "multilingual", "mpnet", *known]
 
 
-def test_multilingual_is_fetched_only_if_it_is_named(venv: Path) -> None:
+def test_models_are_fetched_if_they_are_named(venv: Path) -> None:
     assert "assets/fetch.py" in install(venv)[2]
     assert "assets/fetch.py multilingual" in install(venv, "multilingual")[2]
+    assert "assets/fetch.py multilingual mpnet" in install(venv, "mpnet", "dev,multilingual")[2]
+
+
+@pytest.mark.parametrize(
+    ("models", "options", "fetched"),
+    [
+        ("", (), ""),
+        ("", ("--model", "mpnet"), " mpnet"),
+        ("minilm,multilingual", ("--model=max=mpnet?pooling=max",), " multilingual mpnet"),
+        ("", ("--model", "mine=/models/all-mpnet-base-v2"), ""),
+    ],
+)
+def test_serving_fetches_the_models_that_are_named(
+    venv: Path, models: str, options: tuple[str, ...], fetched: str
+) -> None:
+    program(venv / "bin" / "semblance", "exit 0")
+    environment = {"PATH": "/usr/bin:/bin", "SEMBLANCE_VENV": str(venv), "SEMBLANCE_MODELS": models}
+    subprocess.run(["scripts/serve", *options], cwd=PROJECT, env=environment, capture_output=True, check=True)
+    assert (venv / "bin" / "semblance.log").read_text() == " ".join(["serve", "--sample", *options]) + "\n"
+    assert f"assets/fetch.py{fetched}" in (venv / "bin" / "python.log").read_text().splitlines()
 
 
 def test_uv_installs_with_the_index_and_links_of_pip(venv: Path) -> None:

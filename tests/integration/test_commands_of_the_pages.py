@@ -95,6 +95,7 @@ DEPLOYED = Parse("it needs the deployment; tests/integration/test_backup.py runs
 TWEETS = Parse("it needs an archive of tweets; tests/integration/test_pairs.py makes one and runs both")
 BATCHES = Parse("it starts Ray; tests/integration/test_batches.py runs both verbs by it")
 MULTILINGUAL = Parse("it is not always installed; tests/service/model_loading writes its float32 folder")
+MPNET = Parse("it is not always installed; tests/models/encoders/test_mpnet.py compares its vectors at night")
 FIGURES = Parse("it takes minutes; tests/integration/test_docs.py compares the figures that it prints with the page")
 
 COMMANDS: Mapping[str, Run | Serve | Parse] = {
@@ -126,6 +127,8 @@ COMMANDS: Mapping[str, Run | Serve | Parse] = {
     "semblance serve --model stsb=runs/stsb": Serve(),
     "semblance serve --model surrogate=runs/surrogate": Serve(),
     "semblance serve --model multilingual": MULTILINGUAL,
+    "semblance serve --model mpnet": MPNET,
+    "semblance evaluate --sets panel --model mpnet --against minilm-words --measure cosine,rcmd_words": MPNET,
     "semblance export --model multilingual --out e5-small": MULTILINGUAL,
     "semblance evaluate --sets stsb_dev,stsb_de_dev,stsb_en_de_dev --model multilingual --against minilm-words "
     "--measure cosine,rcmd,rcmd_words": FIGURES,

@@ -66,7 +66,7 @@ class Ours:
     """The packed runtime in bfloat16 with a tokenizer thread, as in the service."""
 
     def __init__(self, shape: str, device: str) -> None:
-        self._runtime = PackedBatches(random_network(shape), torch.nn.Identity(), "mean", device, "bfloat16")
+        self._runtime = PackedBatches(random_network(shape), torch.nn.Identity(), device, "bfloat16")
         self._tokenizer = tokenizer()
 
     def ids(self, texts: Sequence[str]) -> list[Ints]:

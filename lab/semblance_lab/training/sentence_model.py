@@ -40,8 +40,10 @@ def build_model(checkpoint: Checkpoint, recipe: Recipe) -> SentenceTransformer:
         recipe: sets pooling, normalization, dropout, head and adapters.
 
     Raises:
-        BadRecipe: the targets of the adapters match no linear map, or sentence-transformers lacks the pooling.
+        BadRecipe: the targets of the adapters match no linear map, sentence-transformers lacks the pooling, or the
+            folder has modules that would be lost.
     """
+    _require_plain(checkpoint)
     transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     transformers.utils.logging.set_verbosity_error()  # type: ignore[no-untyped-call]  # a pooler may be absent
     with _float32(checkpoint.folder) as folder:
@@ -55,12 +57,12 @@ def build_model(checkpoint: Checkpoint, recipe: Recipe) -> SentenceTransformer:
     apply_options(network.model, checkpoint)
     dim = int(network.get_embedding_dimension())
     modules: list[nn.Module] = [network]
-    if checkpoint.head is not None or recipe.head:
+    if checkpoint.modules.heads or recipe.head:
         head = _build_head(checkpoint, dim)
         modules.append(head)
         dim = head.out_features
-    modules.append(Pooling(dim, _pooling(checkpoint, recipe), include_prompt=checkpoint.include_prompt))
-    if checkpoint.normalize if recipe.normalize is None else recipe.normalize:
+    modules.append(Pooling(dim, _pooling(checkpoint, recipe), include_prompt=checkpoint.modules.include_prompt))
+    if checkpoint.modules.normalize if recipe.normalize is None else recipe.normalize:
         modules.append(Normalize())
     prompts: dict[str, str] = {role: prompt for role, prompt in checkpoint.prompts.items() if prompt}
     shared = len(set(prompts.values())) == 1 and len(prompts) == len(checkpoint.prompts)
@@ -136,20 +138,31 @@ def save_adapter(model: SentenceTransformer, base: str, folder: Path, share: flo
     saved.save_pretrained(folder)
 
 
+def _require_plain(checkpoint: Checkpoint) -> None:
+    """Reject modules that the trained folder would not have. Raises BadRecipe."""
+    modules = checkpoint.modules
+    plain_heads = len(modules.heads) <= 1 and all(head.affine and not head.residual for head in modules.heads)
+    if not plain_heads or len(modules.poolings) > 1 or modules.layers or checkpoint.truncate_dim:
+        raise BadRecipe(
+            f"{checkpoint.folder} has several poolings or heads, a head with an activation, layers behind its pooling "
+            "or a truncate_dim, which a trained folder would lose: start from another model"
+        )
+
+
 def _pooling(checkpoint: Checkpoint, recipe: Recipe) -> str:
-    pooling = recipe.pooling or checkpoint.pooling
+    [pooling] = [recipe.pooling] if recipe.pooling else checkpoint.modules.poolings
     if pooling == "words":
         raise BadRecipe("sentence-transformers cannot pool by words: train without this option, and serve with it")
     return pooling
 
 
 def _build_head(checkpoint: Checkpoint, dim: int) -> Dense:
-    head = checkpoint.head
-    if head is None:
+    if not checkpoint.modules.heads:
         dense = Dense(dim, dim, activation_function=None, module_input_name=MODULE_INPUT)
         nn.init.eye_(dense.linear.weight)
         nn.init.zeros_(dense.linear.bias)
         return dense
+    [head] = checkpoint.modules.heads
     dense = Dense(
         head.in_features,
         head.out_features,

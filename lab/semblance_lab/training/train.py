@@ -256,7 +256,8 @@ def write_model_folder(run: Run, model: SentenceTransformer, progress: RunProgre
 def _trains_only_adapters(run: Run) -> bool:
     """Whether the result differs from the run's base model only by an adapter."""
     recipe, start = run.recipe, run.checkpoint
-    unchanged = recipe.pooling in (None, start.pooling) and recipe.normalize in (None, start.normalize)
+    modules = start.modules
+    unchanged = recipe.pooling in (None, *modules.poolings) and recipe.normalize in (None, modules.normalize)
     return recipe.low_rank is not None and not recipe.head and unchanged and start.adapter is None
 
 

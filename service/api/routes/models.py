@@ -73,6 +73,7 @@ def _model(name: str, served: LazyModels) -> Model:
         loaded=encoder is not None,
         space=files.space,
         pooling=files.pooling,
+        similarity=files.similarity,
         dim=encoder and encoder.dim,
         max_tokens=_max_tokens(name, served),
         build=encoder and encoder.build,

@@ -109,7 +109,7 @@ def forward(inputs: Tensor, shape: BatchShape) -> DeviceOutput:
     with torch.inference_mode():
         tokens, offsets = inputs[: 3 * shape.tokens].view(3, -1), inputs[3 * shape.tokens :]
         hidden = TABLE[tokens[0].long()] * 2
-        return DeviceOutput(hidden, pool(hidden, tokens[2].view(torch.float32), offsets, "mean"))
+        return DeviceOutput(hidden, pool(hidden, tokens[2].view(torch.float32), offsets, largest=False))
 
 
 def inputs_of(lengths: tuple[int, ...]) -> tuple[Tensor, BatchShape, list[Ints]]:

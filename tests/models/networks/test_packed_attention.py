@@ -90,7 +90,7 @@ def test_kernel_output_behind_the_last_text_is_ignored(monkeypatch: pytest.Monke
     monkeypatch.setattr(packed_attention, "_padded_attention", packed_attention._flash_attention)
     network, ids = random_network(), texts((7, 30, 2))
     oracles = [alone(network, each) for each in ids]
-    runtime = PackedBatches(network, torch.nn.Identity(), "mean")
+    runtime = PackedBatches(network, torch.nn.Identity())
     runtime._replay = runtime._forward  # so that batches are padded
     output = runtime.run(ids, ones(ids), "tokens")
     for vectors, pooled, oracle in zip(output.vectors, output.pooled, oracles, strict=True):

@@ -19,7 +19,6 @@ from semblance.models.errors import DeviceLost, NotExportable, OutOfDeviceMemory
 from semblance.models.networks import device_errors, packed_attention, packed_batches
 from semblance.models.networks.cuda_graphs import MAX_TOKENS, BatchShape, DeviceOutput, shape_bucket
 from semblance.models.networks.packed_batches import PackedBatches, pool
-from semblance.models.runtime import Pooling
 from semblance.models.text import Ints
 from tests.models.networks.random_networks import NETWORKS, SIZES, alone, ones, random_network, texts, with_real_spread
 from tests.support.devices import DEVICES
@@ -43,7 +42,7 @@ def test_packed_texts_have_the_vectors_of_each_text_alone(network: Any, device: 
     ids = texts(LENGTHS)
     expected = [alone(network, each) for each in ids]
     assert (unit_rows(expected[0]) * unit_rows(expected[2][:7])).sum(axis=1).max() < 0.9, "texts must differ"
-    output = PackedBatches(network, torch.nn.Identity(), "mean", device).run(ids, ones(ids), "tokens")
+    output = PackedBatches(network, torch.nn.Identity(), device).run(ids, ones(ids), "tokens")
     for vectors, pooled, oracle in zip(output.vectors, output.pooled, expected, strict=True):
         assert vectors == pytest.approx(oracle, abs=NEAR[device])
         assert pooled == pytest.approx(oracle.mean(axis=0), abs=NEAR[device])
@@ -52,15 +51,14 @@ def test_packed_texts_have_the_vectors_of_each_text_alone(network: Any, device: 
         assert owned.dtype == np.float32
 
 
-DEFINITIONS: dict[Pooling, Callable[[Floats, Floats], Floats]] = {
-    "mean": lambda vectors, weights: np.average(vectors, axis=0, weights=weights),
-    "cls": lambda vectors, _: vectors[0],
-    "max": lambda vectors, _: vectors.max(axis=0),
+DEFINITIONS: dict[bool, Callable[[Floats, Floats], Floats]] = {  # by `largest`
+    False: lambda vectors, weights: np.average(vectors, axis=0, weights=weights),
+    True: lambda vectors, weights: vectors[weights > 0].max(axis=0),
 }
 
 
-@pytest.mark.parametrize("pooling", DEFINITIONS)
-def test_the_head_precedes_pooling_and_weights_exclude_tokens(pooling: Pooling, device: str) -> None:
+@pytest.mark.parametrize("largest", DEFINITIONS)
+def test_the_head_precedes_pooling_and_weights_exclude_tokens(largest: bool, device: str) -> None:
     torch.manual_seed(1)
     network, head, ids = random_network(), torch.nn.Linear(32, 5), texts(LENGTHS)
     weights = ones(ids)
@@ -68,14 +66,14 @@ def test_the_head_precedes_pooling_and_weights_exclude_tokens(pooling: Pooling, 
     weights[3][:] = np.linspace(0, 1, 12)
     with torch.inference_mode():
         expected = [head(torch.from_numpy(alone(network, each))).numpy() for each in ids]
-    output = PackedBatches(network, head, pooling, device).run(ids, weights, "pooled")
-    oracle = [DEFINITIONS[pooling](vectors, share) for vectors, share in zip(expected, weights, strict=True)]
+    output = PackedBatches(network, head, device, largest=largest).run(ids, weights, "pooled")
+    oracle = [DEFINITIONS[largest](vectors, share) for vectors, share in zip(expected, weights, strict=True)]
     assert output.pooled == pytest.approx(np.array(oracle), abs=NEAR[device])
     assert list(output.vectors) == []
 
 
 def test_several_batches_equal_one(monkeypatch: pytest.MonkeyPatch, device: str) -> None:
-    runtime, ids = PackedBatches(random_network(), torch.nn.Identity(), "mean", device), texts(LENGTHS * 3)
+    runtime, ids = PackedBatches(random_network(), torch.nn.Identity(), device), texts(LENGTHS * 3)
     whole, start, batches = runtime.run(ids, ones(ids), "tokens"), runtime._start, []
 
     def counted(some: Sequence[Ints], *rest: Any) -> Any:
@@ -92,7 +90,7 @@ def test_several_batches_equal_one(monkeypatch: pytest.MonkeyPatch, device: str)
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_repeated_calls_with_others_in_between_are_identical(precision: Precision, device: str) -> None:
-    runtime = PackedBatches(random_network(), torch.nn.Identity(), "mean", device, precision)
+    runtime = PackedBatches(random_network(), torch.nn.Identity(), device, precision)
     batches = [texts(lengths) for lengths in ((7, 1), (150, 140, 90), (3,), (60,) * 30)]
     first = [runtime.run(ids, ones(ids), "tokens") for ids in batches]
     for ids, output in zip(reversed(batches), reversed(first), strict=True):
@@ -104,7 +102,7 @@ def test_repeated_calls_with_others_in_between_are_identical(precision: Precisio
 @pytest.mark.slow
 def test_loading_another_model_concurrently_changes_nothing(device: str) -> None:
     def load() -> PackedBatches:
-        return PackedBatches(random_network(), torch.nn.Identity(), "mean", device, "bfloat16")
+        return PackedBatches(random_network(), torch.nn.Identity(), device, "bfloat16")
 
     batches = [texts(range(1, most)) for most in range(3, 40, 9)]
     expected = [load().run(ids, ones(ids), "pooled").pooled for ids in batches]
@@ -124,7 +122,7 @@ def test_only_batches_for_graphs_are_padded_and_keep_vectors(
     network: Any, graphs: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids, shapes = texts(LENGTHS), []
-    runtime = PackedBatches(network, torch.nn.Identity(), "mean")
+    runtime = PackedBatches(network, torch.nn.Identity())
     expected, forward = runtime.run(ids, ones(ids), "tokens"), runtime._forward
 
     def recorded(inputs: torch.Tensor, shape: BatchShape) -> DeviceOutput:
@@ -142,7 +140,7 @@ def test_only_batches_for_graphs_are_padded_and_keep_vectors(
 def test_graphs_are_captured_only_in_bfloat16_on_cuda(device: str) -> None:
     kinds: list[tuple[Precision, bool]] = [("float32", False), ("bfloat16", device == "cuda")]
     for precision, captured in kinds:
-        runtime = PackedBatches(random_network(), torch.nn.Identity(), "mean", device, precision)
+        runtime = PackedBatches(random_network(), torch.nn.Identity(), device, precision)
         assert (runtime._replay is not None) == captured
 
 
@@ -172,16 +170,16 @@ def test_a_failing_kernel_is_rejected_and_the_network_unchanged(
     monkeypatch.setattr(device_errors, "_responds", lambda _: False)
     network = random_network()
     before = alone(network, texts(LENGTHS)[0])
-    PackedBatches(random_network(), torch.nn.Identity(), "mean", precision="float32")  # without the kernel
+    PackedBatches(random_network(), torch.nn.Identity(), precision="float32")  # without the kernel
     with pytest.raises(raised, match=str(fault)):
-        PackedBatches(network, torch.nn.Identity(), "mean", precision="bfloat16")
+        PackedBatches(network, torch.nn.Identity(), precision="bfloat16")
     if raised is NotExportable:
         np.testing.assert_array_equal(alone(network, texts(LENGTHS)[0]), before)
 
 
 def test_bfloat16_keeps_norms_and_embeddings_in_float32() -> None:
     network = random_network()
-    PackedBatches(network, torch.nn.Identity(), "mean", precision="bfloat16")
+    PackedBatches(network, torch.nn.Identity(), precision="bfloat16")
     leaves = [module for module in network.modules() if not list(module.children()) and list(module.parameters())]
     kinds = {type(module): next(module.parameters()).dtype for module in leaves}
     assert kinds == {
@@ -211,7 +209,7 @@ def test_networks_that_cannot_be_packed_are_rejected_unchanged(make: Callable[[]
     network = make()
     before = alone(network, texts(LENGTHS)[0])
     with pytest.raises(NotExportable, match=message):
-        PackedBatches(network, torch.nn.Identity(), "mean")
+        PackedBatches(network, torch.nn.Identity())
     np.testing.assert_array_equal(alone(network, texts(LENGTHS)[0]), before)
 
 
@@ -232,12 +230,13 @@ def test_few_shapes_serve_all_batches() -> None:
     assert len(shapes) <= 100
 
 
-@pytest.mark.parametrize("pooling", DEFINITIONS)
-def test_pooling_ignores_empty_texts_and_padding(pooling: Pooling) -> None:
+@pytest.mark.parametrize("largest", DEFINITIONS)
+def test_pooling_ignores_empty_texts_and_padding(largest: bool) -> None:
     rng = np.random.default_rng(0)
     vectors, weights = rng.normal(size=(20, 4)).astype(np.float32), rng.random(20).astype(np.float32)
     vectors[14:] = np.nan
     offsets = np.array([0, 5, 6, 14, 14, 14], np.int32)
-    output = pool(torch.from_numpy(vectors), torch.from_numpy(weights), torch.from_numpy(offsets), pooling).numpy()
+    tensors = [torch.from_numpy(each) for each in (vectors, weights, offsets)]
+    output = pool(*tensors, largest=largest).numpy()
     for row, start, end in zip(output, (0, 5, 6), (5, 6, 14), strict=False):
-        assert row == pytest.approx(DEFINITIONS[pooling](vectors[start:end], weights[start:end]), abs=1e-6)
+        assert row == pytest.approx(DEFINITIONS[largest](vectors[start:end], weights[start:end]), abs=1e-6)

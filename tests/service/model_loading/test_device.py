@@ -146,7 +146,7 @@ def stub_files(accepted: Compute | None) -> tuple[ModelFiles, list[Compute], lis
         except RuntimeError as error:
             raise NotExportable(f"not by {compute.runtime} in {compute.precision}") from error
 
-    return ModelFiles(Path(), "mean", True, None, "s", True, load), attempts, leaked
+    return ModelFiles(Path(), "mean", True, True, None, "s", True, load), attempts, leaked
 
 
 def test_a_gpu_falls_back_through_runtimes_by_rank(settings: Settings) -> None:

@@ -129,7 +129,7 @@ def test_a_shipped_adapter_is_small_with_card_and_recipe() -> None:
     [
         (
             "minilm?puling=max",
-            "no option 'puling': choose one of adapter, layer, max_tokens, pooling, projection, weighting",
+            "no option 'puling': choose one of adapter, layer, max_tokens, pooling, projection, truncate_dim",
         ),
         ("minilm?pooling=sum", "unknown pooling 'sum': choose one of mean, cls, max, words"),
         ("minilm?frequencies=x", "no option 'frequencies'"),
@@ -141,8 +141,8 @@ def test_a_shipped_adapter_is_small_with_card_and_recipe() -> None:
         ("{glove}?weighting=sif&frequencies={glove}", "line 1"),
         ("{glove}?weighting=uniform&frequencies={counts}", "no option 'frequencies'"),
         ("{glove}?projection={counts}", "cannot read"),
-        ("minilm?pooling=cls&projection={map}", "pools by cls: projection needs"),
-        ("minilm?pooling=max&weighting=uniform", "pools by max: weighting needs"),
+        ("minilm?pooling=cls&projection={map}", "pools by cls, or changes vectors"),
+        ("minilm?pooling=max&weighting=uniform", "pools by max, or changes vectors"),
         ("{glove}?weighting=uniform&projection={map}", "fitted to another model or other options"),
         ("{glove}?", "is not of the form option=value"),
         ("{glove}?weighting", "is not of the form option=value"),

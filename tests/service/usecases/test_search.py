@@ -247,7 +247,8 @@ async def test_damaged_token_codes_are_replaced_by_encoding(
 
 async def test_a_distance_uses_unnormalized_vectors(store: SqlDocumentStore, tmp_path: Path) -> None:
     """An index stores directions only: a model that does not normalize needs its own vectors."""
-    long = Transformer("minilm", replace(built_in_checkpoint(), normalize=False))
+    checkpoint = built_in_checkpoint()
+    long = Transformer("minilm", replace(checkpoint, modules=replace(checkpoint.modules, normalize=False)))
     texts = ["a cat sleeps", "the dog of my neighbour barks all night long", "tax law"]
     async with open_search(store, long, tmp_path) as service:
         inputs = [InputText(text, "") for text in texts]

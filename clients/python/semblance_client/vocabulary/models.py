@@ -21,6 +21,11 @@ class Model(ResponseBody):
     loaded: bool
     space: Space
     pooling: str
+    similarity: str
+    """Comparison for which it was trained: cosine, dot, euclidean or manhattan.
+
+    Search compares by cosine.
+    """
     dim: int | None
     max_tokens: int | None
     build: str | None

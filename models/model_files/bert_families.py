@@ -10,6 +10,8 @@ from tokenizers import Tokenizer, normalizers, pre_tokenizers
 
 from semblance.models.files.four_bit import Q4_0
 
+WORD_TABLE = "embeddings.word_embeddings.weight"
+_OLD_NAMES = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
 _GENERIC = ("PreTrainedTokenizerFast", "TokenizersBackend")  # classes that read tokenizer.json as it is
 _PLAIN: Mapping[str, tuple[object, ...]] = {  # settings under which the layers are BERT's; the first is the default
     "hidden_act": ("gelu",),
@@ -42,6 +44,13 @@ class Family:
     def first_position(self) -> int:
         """Position of the first token of a text."""
         return 0 if self.padding is None else self.padding + 1
+
+    def own_name(self, weight: str) -> str:
+        """Name that transformers has for a weight of a file."""
+        weight = weight.removeprefix(f"{self.prefix}.")
+        for old, new in _OLD_NAMES.items():
+            weight = weight.replace(old, new)
+        return weight
 
     def bert_name(self, weight: str) -> str:
         """Name that BERT has for a weight."""
@@ -83,6 +92,7 @@ _FAMILIES: Mapping[str, Family] = {  # by `model_type` of config.json
             "num_attention_heads": "n_heads",
             "num_hidden_layers": "n_layers",
             "hidden_act": "activation",
+            "intermediate_size": "hidden_dim",
         },
     ),
     "electra": Family("electra", ("ElectraTokenizer", "ElectraTokenizerFast", *_WORD_PIECES)),

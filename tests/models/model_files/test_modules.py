@@ -1,0 +1,231 @@
+"""Modules of sentence-transformers: each gives the vectors of that library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import Dense, Normalize
+from sentence_transformers.base.modules import Transformer as Network
+from sentence_transformers.sentence_transformer.modules import Dropout, LayerNorm, Pooling
+from torch import nn
+
+from semblance.models.embeddings import TokenEmbeddings, Want
+from semblance.models.encoders.transformer import Transformer
+from semblance.models.errors import BadCheckpoint, NotExplainable
+from semblance.models.explanation import Explanation
+from semblance.models.measures.cosine import Cosine
+from semblance.models.measures.rcmd import Rcmd
+from semblance.models.model_files.checkpoint import read_checkpoint
+from semblance.models.runtime import Compute
+from semblance.models.text import Role
+from tests.support.model_folders import edit_modules
+from tests.support.small_model import DIM, edit
+
+TOLERANCE = 2e-5
+TEXTS = ["A man plays the guitar.", "No.", "Completely unrelated: tax law in 1987, " * 20]
+MODES = ("mean", "cls", "max", "lasttoken", "weightedmean", "mean_sqrt_len_tokens")
+ACTIVATIONS = (nn.Identity(), nn.Tanh(), nn.ReLU(), nn.GELU(), nn.Sigmoid(), nn.SiLU())
+PROMPT = "find this: "
+Build = Callable[[], Sequence[nn.Module]]
+
+
+def dense(width: int, out: int = 20, activation: nn.Module = nn.Tanh(), **more: Any) -> Dense:  # noqa: B008 - frozen
+    """A layer with weights so large that activations matter."""
+    made = Dense(width, out, activation_function=activation, **more)
+    for each in made.parameters():
+        nn.init.normal_(each, std=0.5)
+    return made
+
+
+def norm(width: int) -> LayerNorm:
+    made = LayerNorm(width)
+    nn.init.normal_(made.norm.weight)
+    nn.init.normal_(made.norm.bias)
+    return made
+
+
+def saved(folder: Path, out: Path, build: Build, **settings: Any) -> Path:
+    """The small model with other modules, saved by sentence-transformers."""
+    with torch.random.fork_rng():
+        torch.manual_seed(3)
+        modules = [Network(str(folder), max_seq_length=64), *build()]
+    SentenceTransformer(modules=modules, device="cpu", **settings).save(str(out))
+    return out
+
+
+def encode(folder: Path, role: Role = "document", want: Want = "tokens", **compute: Any) -> list[TokenEmbeddings]:
+    encoder = Transformer("m", read_checkpoint(folder), Compute(**compute))
+    encoded = encoder.encode(encoder.tokenize(TEXTS, role, "END"), want)
+    assert {each.pooled().shape for each in encoded} == {(encoder.dim,)}
+    assert {each.vectors.shape[1] for each in encoded} == {encoder.dim}
+    return encoded
+
+
+def difference(folder: Path, prompt: str | None = None, **compute: Any) -> float:
+    """Largest difference to the vectors of sentence-transformers."""
+    expected = SentenceTransformer(str(folder), device="cpu").encode(TEXTS, prompt_name=prompt)
+    encoded = encode(folder, "query" if prompt else "document", **compute)
+    return float(np.abs(np.stack([each.pooled() for each in encoded]) - expected).max())
+
+
+def total(explanation: Explanation) -> float:
+    return float(explanation.contribution.sum()) + explanation.special
+
+
+TOKENS: dict[str, Any] = {"module_input_name": "token_embeddings"}
+
+
+def pooled_by(mode: str) -> Build:
+    return lambda: [Pooling(DIM, mode)]
+
+
+def before(activation: nn.Module) -> Build:
+    return lambda: [dense(DIM, activation=activation, **TOKENS), Pooling(20)]
+
+
+def after(activation: nn.Module) -> Build:
+    return lambda: [Pooling(DIM), dense(DIM, activation=activation), Normalize()]
+
+
+MODULES: dict[str, Build] = {
+    **{f"pooling {mode}": pooled_by(mode) for mode in MODES},
+    "poolings joined": lambda: [Pooling(DIM, ("cls", "mean_sqrt_len_tokens", "max")), Normalize()],
+    **{f"{type(each).__name__} before": before(each) for each in ACTIVATIONS},
+    **{f"{type(each).__name__} after": after(each) for each in ACTIVATIONS},
+    "several before": lambda: [
+        dense(DIM, 40, **TOKENS),
+        dense(40, 16, nn.Identity(), bias=False, **TOKENS),
+        Pooling(16),
+    ],
+    "several after": lambda: [Pooling(DIM), dense(DIM, 40), dense(40, 16, nn.Identity(), bias=False), Normalize()],
+    "residual before": lambda: [dense(DIM, DIM, use_residual=True, **TOKENS), Pooling(DIM)],
+    "other residual before": lambda: [dense(DIM, 20, use_residual=True, **TOKENS), Pooling(20)],
+    "residuals after": lambda: [Pooling(DIM), dense(DIM, DIM, use_residual=True), dense(DIM, 8, use_residual=True)],
+    "layer norm": lambda: [Pooling(DIM, "cls"), norm(DIM), Normalize()],
+    "dropout": lambda: [Pooling(DIM), Dropout(0.5), dense(DIM), Dropout(0.5), Normalize()],
+    "normalized between": lambda: [Pooling(DIM), Normalize(), dense(DIM), norm(20)],
+    "normalized twice": lambda: [Pooling(DIM), Normalize(), Normalize()],
+    "joined and mapped": lambda: [Pooling(DIM, ("mean", "max")), dense(2 * DIM), Normalize()],
+}
+
+
+@pytest.mark.parametrize("modules", MODULES)
+def test_vectors_are_those_of_sentence_transformers(folder: Path, tmp_path: Path, modules: str) -> None:
+    out = saved(folder, tmp_path / "out", MODULES[modules])
+    assert difference(out) < TOLERANCE
+    alone, beside = ([each.pooled() for each in encode(out, want=want)] for want in ("pooled", "tokens"))
+    assert np.abs(np.stack(alone) - np.stack(beside)).max() < TOLERANCE
+
+
+@pytest.mark.parametrize("runtime", ["torch", "torch_packed", "openvino"])
+@pytest.mark.parametrize("modules", ["several before", "other residual before", "poolings joined", "pooling lasttoken"])
+def test_every_runtime_has_the_same_modules(folder: Path, tmp_path: Path, runtime: str, modules: str) -> None:
+    out = saved(folder, tmp_path / "out", MODULES[modules])
+    assert difference(out, runtime=runtime) < TOLERANCE
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("included", [True, False])
+def test_poolings_leave_prompts_out_if_they_should(folder: Path, tmp_path: Path, mode: str, included: bool) -> None:
+    out = saved(folder, tmp_path / "out", lambda: [Pooling(DIM, mode, included)], prompts={"query": PROMPT})
+    assert difference(out, "query") < TOLERANCE
+
+
+@pytest.mark.parametrize("modules", ["pooling mean", "layer norm", "joined and mapped"])
+def test_dimensions_are_cut_as_the_folder_says(folder: Path, tmp_path: Path, modules: str) -> None:
+    out = saved(folder, tmp_path / "out", MODULES[modules], truncate_dim=7)
+    assert difference(out) < TOLERANCE
+    checkpoint = read_checkpoint(out)
+    assert Transformer("m", checkpoint).dim == 7
+    assert checkpoint.space != read_checkpoint(out, truncate_dim=6).space
+    with pytest.raises(BadCheckpoint, match="truncate_dim=99 of"):
+        read_checkpoint(out, truncate_dim=99)
+
+
+@pytest.mark.parametrize(
+    ("build", "explained"),
+    [
+        (lambda: [Pooling(DIM), dense(DIM, activation=nn.Identity()), Normalize()], True),
+        (lambda: [Pooling(DIM, "weightedmean"), Normalize()], True),
+        (lambda: [Pooling(DIM, "mean_sqrt_len_tokens"), Normalize()], True),
+        (lambda: [Pooling(DIM), dense(DIM), Normalize()], False),
+        (lambda: [Pooling(DIM), norm(DIM)], False),
+        (lambda: [Pooling(DIM, ("mean", "max"))], False),
+    ],
+)
+def test_parts_of_a_cosine_need_affine_layers(folder: Path, tmp_path: Path, build: Build, explained: bool) -> None:
+    a, b, _ = encode(saved(folder, tmp_path / "out", build, truncate_dim=12))
+    assert total(Rcmd().explain(a, b)) == pytest.approx(Rcmd().score(a, b), abs=1e-6)
+    if explained:
+        assert total(Cosine().explain(a, b)) == pytest.approx(Cosine().score(a, b), abs=1e-5)
+    else:
+        with pytest.raises(NotExplainable):
+            Cosine().explain(a, b)
+
+
+def test_modules_and_settings_change_the_space(folder: Path, tmp_path: Path) -> None:
+    made = [saved(folder, tmp_path / str(i), build) for i, build in enumerate(MODULES.values())]
+    spaces = [read_checkpoint(each).space for each in made]
+    doubled = {"dropout": 1, "normalized twice": 1}  # the layers of another
+    assert len(set(spaces)) >= len(spaces) - len(doubled)
+
+
+@pytest.mark.parametrize("name", ["cosine", "dot", "euclidean", "manhattan"])
+def test_the_comparison_of_a_folder_is_read(folder: Path, name: str) -> None:
+    edit(folder / "config_sentence_transformers.json", similarity_fn_name=name)
+    assert read_checkpoint(folder).similarity == name
+    edit(folder / "config_sentence_transformers.json", similarity_fn_name="maxsim")
+    with pytest.raises(BadCheckpoint, match="similarity_fn_name 'maxsim'"):
+        read_checkpoint(folder)
+
+
+@pytest.mark.parametrize(
+    ("build", "file", "changes", "message"),
+    [
+        ("Tanh after", "2_Dense", {"activation_function": "evil.Act"}, "activation_function 'evil.Act'"),
+        ("Tanh after", "2_Dense", {"activation_function": "torch.nn.Softplus"}, "choose one of torch.nn: Identity"),
+        ("Tanh after", "2_Dense", {"module_input_name": "token_embeddings"}, "must map sentence_embedding"),
+        ("Tanh before", "1_Dense", {"module_input_name": "sentence_embedding"}, "must map token_embeddings"),
+        ("Tanh after", "3_Normalize", {"module_input_name": "token_embeddings"}, "must map sentence_embedding"),
+        ("Tanh after", "2_Dense", {"out_features": 21}, "its shapes are"),
+        ("layer norm", "2_LayerNorm", {"dimension": 31}, "its shapes are"),
+        ("layer norm", "2_LayerNorm", {"dimension": None}, "must state the dimension"),
+        ("pooling mean", "1_Pooling", {"pooling_mode": ["mean", "median"]}, "pools by 'median'"),
+        ("pooling mean", "1_Pooling", {"pooling_mode": []}, "pools by 'nothing'"),
+    ],
+)
+def test_other_settings_are_rejected_where_they_are_read(
+    folder: Path, tmp_path: Path, build: str, file: str, changes: dict[str, object], message: str
+) -> None:
+    out = saved(folder, tmp_path / "out", MODULES[build])
+    read_checkpoint(out)
+    edit(out / file / "config.json", **changes)
+    with pytest.raises(BadCheckpoint, match=message):
+        read_checkpoint(out)
+
+
+def test_layers_that_do_not_follow_one_another_are_rejected(folder: Path, tmp_path: Path) -> None:
+    out = saved(folder, tmp_path / "out", MODULES["several after"])
+    edit_modules(out, lambda modules: modules.pop(2))
+    with pytest.raises(BadCheckpoint, match=r"3_Dense maps 40 dimensions, but it gets 32"):
+        read_checkpoint(out)
+    edit_modules(out, lambda modules: modules.insert(1, {"path": "", "type": "sentence_transformers.models.LSTM"}))
+    with pytest.raises(BadCheckpoint, match="a module LSTM before its Pooling"):
+        read_checkpoint(out)
+
+
+def test_numbers_of_a_layer_must_be_finite(folder: Path, tmp_path: Path) -> None:
+    out = saved(folder, tmp_path / "out", lambda: [Pooling(DIM), broken(dense(DIM))])
+    with pytest.raises(BadCheckpoint, match=r"not finite, in linear\.bias"):
+        read_checkpoint(out)
+
+
+def broken(layer: Dense) -> Dense:
+    nn.init.constant_(layer.linear.bias, torch.nan)
+    return layer
