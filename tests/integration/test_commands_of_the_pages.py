@@ -95,6 +95,7 @@ DEPLOYED = Parse("it needs the deployment; tests/integration/test_backup.py runs
 TWEETS = Parse("it needs an archive of tweets; tests/integration/test_pairs.py makes one and runs both")
 BATCHES = Parse("it starts Ray; tests/integration/test_batches.py runs both verbs by it")
 MULTILINGUAL = Parse("it is not always installed; tests/service/model_loading writes its float32 folder")
+PULLED = Parse("it needs a model hub; tests/integration/test_pull.py has one on loopback")
 FIGURES = Parse("it takes minutes; tests/integration/test_docs.py compares the figures that it prints with the page")
 
 COMMANDS: Mapping[str, Run | Serve | Parse] = {
@@ -127,6 +128,8 @@ COMMANDS: Mapping[str, Run | Serve | Parse] = {
     "semblance serve --model surrogate=runs/surrogate": Serve(),
     "semblance serve --model multilingual": MULTILINGUAL,
     "semblance export --model multilingual --out e5-small": MULTILINGUAL,
+    "semblance pull sentence-transformers/all-mpnet-base-v2": PULLED,
+    "semblance serve --model mpnet=sentence-transformers/all-mpnet-base-v2": PULLED,
     "semblance evaluate --sets stsb_dev,stsb_de_dev,stsb_en_de_dev --model multilingual --against minilm-words "
     "--measure cosine,rcmd,rcmd_words": FIGURES,
     "semblance models --model minilm-words --model mine=/models/mine": Run(),

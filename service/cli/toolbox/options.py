@@ -12,8 +12,8 @@ Served: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
         help="Model to serve: minilm-words, minilm-clrcmd, minilm or multilingual (built in; the last is installed by "
-        "`scripts/install multilingual`), or name=source?option=value&..., where "
-        "source is a built-in name, a folder or a file. Repeatable; the first is the default.",
+        "`scripts/install multilingual`), or name=source?option=value&..., where source is a built-in name, a folder, "
+        "a file, or a name that `semblance pull` fetched. Repeatable; the first is the default.",
         show_default="minilm-words, minilm-clrcmd, minilm",
     ),
 ]
