@@ -168,14 +168,16 @@ def test_models_lists_what_was_pulled(puller: Puller) -> None:
 
 def test_wrong_bytes_are_removed_and_fetched_again(puller: Puller) -> None:
     content = puller.hub.commits[puller.commit]["model.safetensors"]
-    for path, sent in (
-        ("1_Pooling/config.json", b"other"),
-        ("model.safetensors", bytes(len(content))),
-        ("model.safetensors", content[:-1000]),
-        ("model.safetensors", content + content),
+    for path, sent, counted in (
+        ("1_Pooling/config.json", b"other", "5"),
+        ("model.safetensors", bytes(len(content)), f"{len(content):,}"),
+        ("model.safetensors", content[:-1000], f"{len(content) - 1000:,}"),
+        ("model.safetensors", content + content, "more"),
     ):
         puller.hub.sends[path] = sent
-        assert f"{path} from {puller.hub.url} is not what that hub lists" in puller.failed()
+        shown = puller.failed()
+        assert f"{path} from {puller.hub.url} is not what that hub lists" in shown
+        assert f"what it sent ({counted} bytes) was removed" in shown
         puller.hub.sends.clear()
         assert not any(name.endswith("incomplete") for name in puller.blobs())
         with pytest.raises(BadCheckpoint, match="semblance pull org/name"):
@@ -266,11 +268,11 @@ def test_a_token_is_sent_to_loopback(puller: Puller) -> None:
     assert {each.headers.get("authorization") for each in puller.hub.requests} == {f"Bearer {TOKEN}"}
 
 
-def test_no_token_is_sent_in_clear_text_to_another_host(puller: Puller) -> None:
+@pytest.mark.parametrize("address", ["http://hub.example", "http://localhost:9"])
+def test_no_token_is_sent_in_clear_text_to_another_host(puller: Puller, address: str) -> None:
     """The hub is also the proxy through which its other name is reached."""
-    shown = puller.pulled(HF_TOKEN=TOKEN, HF_ENDPOINT="http://user:password@hub.example", http_proxy=puller.hub.url)
-    assert "http://hub.example is not https: no token is sent" in shown
-    assert "password" not in shown
+    shown = puller.pulled(HF_TOKEN=TOKEN, HF_ENDPOINT=address, http_proxy=puller.hub.url)
+    assert f"{address} is neither https nor on this machine: no token is sent" in shown
     assert len(puller.hub.requests) == len(NEEDED) + 1
     assert [each for each in puller.hub.requests if TOKEN in str(each.headers)] == []
 
@@ -283,6 +285,13 @@ def test_no_token_follows_a_redirect_to_another_host(puller: Puller) -> None:
         puller.pulled(HF_TOKEN=TOKEN)
         [request] = other.requests
     assert (request.path, request.headers.get("authorization")) == (path, None)
+
+
+def test_no_message_holds_the_password_of_a_hub(puller: Puller) -> None:
+    address = puller.hub.url.replace("//", "//user:password@")
+    puller.hub.refuses = (500, "")
+    assert f"{puller.hub.url} answers with status 500" in (shown := puller.failed(HF_ENDPOINT=address))
+    assert "password" not in shown
 
 
 def test_nothing_about_this_machine_is_sent(puller: Puller) -> None:

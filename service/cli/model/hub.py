@@ -17,6 +17,7 @@ from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 from typing import Any, Self, cast
 from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 from huggingface_hub import HfApi, constants, hf_hub_url
@@ -102,7 +103,7 @@ class Hub:
 
     Attributes:
         address: its address, without a password.
-        accepts_token: whether a token may be sent to it: over https, or on this machine.
+        accepts_token: whether a token may be sent to it: over https, or if it is on this machine.
 
     Raises:
         HubFailed: HF_HUB_OFFLINE is set.
@@ -114,7 +115,7 @@ class Hub:
         constants.HF_HUB_DISABLE_TELEMETRY = True
         url = urlsplit(constants.ENDPOINT)
         self.address = url._replace(netloc=url.netloc.rpartition("@")[2]).geturl()
-        self.accepts_token = url.scheme == "https" or is_loopback(url.hostname or "")
+        self.accepts_token = url.scheme == "https" or _stays_here(url.hostname or "")
         self._headers = build_hf_headers(
             token=None if self.accepts_token else False,
             library_name="semblance",
@@ -182,15 +183,14 @@ class Hub:
                 done, bar = stream.tell(), cast("type[Any]", partial(_Bar, file.size, advance))
                 if done != file.size:
                     http_get(url, stream, resume_size=done, headers=self._headers, tqdm_class=bar)
-            right = file.matches(incomplete)
+            sent = f"{incomplete.stat().st_size:,}"
         except _TooLong:
-            right = False
-        if not right:
-            size = incomplete.stat().st_size
+            sent = "more"
+        if not file.matches(incomplete):
             incomplete.unlink()
             raise HubFailed(
                 f"{file.path} from {self.address} is not what that hub lists, {file.size:,} bytes with the digest "
-                f"{file.digest}; what it sent, {size:,} bytes, was removed: run `semblance pull {commit.name}` again, "
+                f"{file.digest}; what it sent ({sent} bytes) was removed: run `semblance pull {commit.name}` again, "
                 "and if that fails too, use another hub"
             )
         publish(incomplete, blob)
@@ -224,6 +224,11 @@ class Hub:
 
     def _again(self, name: HubName) -> str:
         return f"run `semblance pull {name}` again later, which continues where this ended"
+
+
+def _stays_here(host: str) -> bool:
+    """Whether requests over http to a host reach it on this machine, through no proxy."""
+    return is_loopback(host) and (bool(proxy_bypass(host)) or not {"http", "all"} & getproxies().keys())
 
 
 class _Bar:

@@ -63,7 +63,7 @@ def _pull(name: HubName, console: Console) -> None:
 
     hub, former = Hub(), recorded_commit(name)
     if not hub.accepts_token:
-        print_line(console, f"{hub.address} is not https: no token is sent")
+        print_line(console, f"{hub.address} is neither https nor on this machine: no token is sent")
     commit = hub.commit(name)
     folder = name.snapshot(commit.sha)
     lock = name.cache.parent / ".locks" / name.cache.name / "semblance.lock"
