@@ -92,8 +92,8 @@ def load(source: str | SentenceTransformer, compute: Compute | None = None) -> E
     """Load a model.
 
     Args:
-        source: a built-in name, a folder or a file, with options as in `minilm?pooling=max`; or a `SentenceTransformer`
-            with its present settings, such as its maximum length.
+        source: a built-in name, a folder, a file or a name that `semblance pull` fetched, with options as in
+            `minilm?pooling=max`; or a `SentenceTransformer` with its present settings, such as its maximum length.
         compute: where and how it runs, such as `Compute(precision="bfloat16")`; by default in float32 on the CPU. A
             `SentenceTransformer` stays as it is.
 

@@ -87,8 +87,8 @@ class Settings(BaseSettings):
     models: str = Field(
         "minilm-words,minilm-clrcmd,minilm",
         description="Served models, comma-separated: `minilm-words`, `minilm-clrcmd` or `minilm` (built in), or "
-        "`name=source?option=value&option=value`, where source is a built-in name, a folder or a file. A model with "
-        "options needs its own name. The first is the default and loads at start, the others on first use.",
+        "`name=source?option=value&option=value`, where source is a built-in name, a path or a pulled name. A "
+        "model with options needs its own name. The first is the default and loads at start, the others on first use.",
     )
     model_aliases: str = Field(
         "", description="Further names of models, such as `rerank-v3.5=minilm-words@cosine` (docs/clients.md)."

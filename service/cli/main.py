@@ -108,6 +108,7 @@ class SemblanceVerbs(LazyGroup):
     verbs: ClassVar[Verbs] = {
         "serve": ("serve", "Serve the HTTP API until interrupted."),
         "models": ("model.models", "Check and list the models that would be served."),
+        "pull": ("model.pull", "Fetch a model from a model hub."),
         "export": ("model.export", "Write a model as a folder that sentence-transformers reads."),
         "project": ("model.project", "Fit a projection to the vectors of many texts."),
         "calibrate": ("model.calibrate", "Fit the probability that people call a pair the same."),

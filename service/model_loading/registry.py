@@ -18,6 +18,7 @@ from semblance.models.protocols import Encoder
 from semblance.models.text import Truncate
 from semblance.service.errors import ModelLoading, ModelUnavailable, UnknownModel
 from semblance.service.model_loading.builtin import BUILT_IN, built_in_source
+from semblance.service.model_loading.pulled import hub_name, pulled_folder
 from semblance.service.names import is_name
 from semblance.service.ports.calibration import Calibrations
 from semblance.service.ports.embedding import ModelChoice
@@ -104,13 +105,14 @@ def read_source(source: str) -> ModelFiles:
 
 
 def source_of(source: str) -> Source:
-    """Parse a built-in name, a folder or a file with its options, such as `minilm?pooling=max`.
+    """Parse a built-in name, a path or a pulled name with its options: `minilm?pooling=max`.
 
-    Options follow as ?OPTION=VALUE&OPTION=VALUE. Built-in names precede files: write ./minilm for a folder of that
-    name. Paths must not contain any of `,?&`.
+    Options follow as ?OPTION=VALUE&OPTION=VALUE. Built-in names precede paths: write ./minilm for a folder of that
+    name. Paths precede names that were pulled, and must not contain any of `,?&`.
 
     Raises:
-        BadCheckpoint: an option is malformed, or the package of a built-in model is not installed.
+        BadCheckpoint: an option is malformed, the package of a built-in model is not installed, or there is neither a
+            file nor a pulled model of that name.
     """
     place, mark, listed = source.partition("?")
     options: dict[str, str] = {}
@@ -119,7 +121,10 @@ def source_of(source: str) -> Source:
         if not (name and equals and value) or name in options:
             raise BadCheckpoint(f"{option!r} in {source!r} is not of the form option=value, or is repeated")
         options[name] = value
-    return built_in_source(place, options) if place in BUILT_IN else Source(Path(place).expanduser(), options)
+    if place in BUILT_IN:
+        return built_in_source(place, options)
+    path, pulled = Path(place).expanduser(), hub_name(place)
+    return Source(path if pulled is None or path.exists() else pulled_folder(pulled), options)
 
 
 class LazyModels:

@@ -96,6 +96,7 @@ TWEETS = Parse("it needs an archive of tweets; tests/integration/test_pairs.py m
 BATCHES = Parse("it starts Ray; tests/integration/test_batches.py runs both verbs by it")
 MULTILINGUAL = Parse("it is not always installed; tests/service/model_loading writes its float32 folder")
 MPNET = Parse("it is not always installed; tests/models/encoders/test_mpnet.py compares its vectors at night")
+PULLED = Parse("it needs a model hub; tests/integration/test_pull.py has one on loopback")
 FIGURES = Parse("it takes minutes; tests/integration/test_docs.py compares the figures that it prints with the page")
 
 COMMANDS: Mapping[str, Run | Serve | Parse] = {
@@ -130,6 +131,8 @@ COMMANDS: Mapping[str, Run | Serve | Parse] = {
     "semblance serve --model mpnet": MPNET,
     "semblance evaluate --sets panel --model mpnet --against minilm-words --measure cosine,rcmd_words": MPNET,
     "semblance export --model multilingual --out e5-small": MULTILINGUAL,
+    "semblance pull BAAI/bge-small-en-v1.5": PULLED,
+    "semblance serve --model bge=BAAI/bge-small-en-v1.5": PULLED,
     "semblance evaluate --sets stsb_dev,stsb_de_dev,stsb_en_de_dev --model multilingual --against minilm-words "
     "--measure cosine,rcmd,rcmd_words": FIGURES,
     "semblance models --model minilm-words --model mine=/models/mine": Run(),

@@ -1,13 +1,16 @@
-"""`semblance models`: the models that would be served."""
+"""`semblance models`: the models that would be served, and those that were pulled."""
 
 from __future__ import annotations
 
 from rich.console import Console
+from rich.filesize import decimal
 from rich.table import Table
 
 from semblance.models.errors import BadCheckpoint
+from semblance.service.cli.toolbox.console import TextTable, print_table
 from semblance.service.cli.toolbox.exits import exit_on
 from semblance.service.cli.toolbox.options import Served
+from semblance.service.model_loading.pulled import pulled_models
 from semblance.service.model_loading.registry import read_served
 from semblance.service.settings import read_settings
 
@@ -15,7 +18,8 @@ from semblance.service.settings import read_settings
 def models(model: Served = None) -> None:
     """Check and list the models that would be served.
 
-    The files of each model are checked; word vectors themselves are read only when the model is loaded.
+    The files of each model are checked; word vectors themselves are read only when the model is loaded. A second table
+    lists the models that `semblance pull` fetched.
 
     \b
     Example:
@@ -35,3 +39,6 @@ def models(model: Served = None) -> None:
             str(files.location),
         )
     Console().print(table)
+    if found := pulled_models():
+        rows = tuple((str(each.name), each.commit, decimal(each.size), str(each.folder)) for each in found)
+        print_table(TextTable("Models from a hub (semblance pull)", ("name", "commit", "size", "folder"), rows))

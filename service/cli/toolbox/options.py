@@ -12,8 +12,9 @@ Served: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
         help="Model to serve: minilm-words, minilm-clrcmd, minilm, multilingual or mpnet (built in; the last two are "
-        "installed by `scripts/install multilingual,mpnet`), or name=source?option=value&..., where "
-        "source is a built-in name, a folder or a file. Repeatable; the first is the default.",
+        "installed by `scripts/install multilingual,mpnet`), or name=source?option=value&..., where source is a "
+        "built-in name, a folder, a file, or a name that `semblance pull` fetched. Repeatable; the first is the "
+        "default.",
         show_default="minilm-words, minilm-clrcmd, minilm",
     ),
 ]
