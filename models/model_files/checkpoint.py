@@ -102,17 +102,17 @@ def read_checkpoint(
     """
     modules = _modules(folder)
     network = modules.get("Transformer", folder)
-    _require_whole(network)
-    weights = _weights(network, weights_sha256)
+    require_whole(network)
+    weights = weights_of(network, weights_sha256)
     require_no_code(network)
-    transformer = _read_optional(network / "sentence_bert_config.json")
+    transformer = read_optional(network / "sentence_bert_config.json")
     pooling_config = read_json(modules["Pooling"] / "config.json", dict) if "Pooling" in modules else {}
     prompts = _prompts(folder)
     settings: dict[str, Any] = {  # these keys enter the digest: another name for one would change every space
         "pooling": pooling or _pooling_mode(pooling_config, folder),
         "normalize": "Normalize" in modules,
         "lower_case": bool(transformer.get("do_lower_case", False)),
-        "max_tokens": max_tokens or transformer.get("max_seq_length") or _tokenizer_limit(network),
+        "max_tokens": max_tokens or transformer.get("max_seq_length") or tokenizer_limit(network),
         "prompts": prompts,
         "include_prompt": bool(pooling_config.get("include_prompt", True)),
     }
@@ -125,11 +125,11 @@ def read_checkpoint(
     head = read_token_head(modules["Dense"]) if "Dense" in modules else None
     parts = {"head": head and head.digest, "adapter": adapter and adapter.digest, "layer": layer}
     given = {name: part for name, part in parts.items() if part}  # no key if absent: keeps existing spaces
-    space = _space(network, weights, settings | given)
+    space = space_of(network, weights, settings | given)
     return Checkpoint(folder=network, space=space, head=head, adapter=adapter, layer=layer, **settings)
 
 
-def _require_whole(network: Path) -> None:
+def require_whole(network: Path) -> None:
     """Reject the folder of an adapter, and weights that lie elsewhere. Raises BadCheckpoint."""
     if (network / CONFIG).exists():  # if PEFT is installed, transformers would load the model that this file names
         raise BadCheckpoint(
@@ -153,7 +153,7 @@ def _require_encoder(folder: Path, config: Mapping[str, Any], has_modules: bool)
     if not has_modules and (found := [name for name in heads if name.endswith(_OTHER_HEADS)]):
         raise BadCheckpoint(
             f"{folder} is a {found[0]}, which scores pairs of texts or classifies: its vectors were not trained for "
-            "similarity or search; give an encoder"
+            "similarity or search; give an encoder, or name a cross-encoder of one label in SEMBLANCE_RERANK_MODELS"
         )
 
 
@@ -204,13 +204,14 @@ def _pooling_mode(config: Mapping[str, Any], folder: Path) -> Pooling:
     return cast("Pooling", mode)
 
 
-def _read_optional(path: Path) -> Mapping[str, Any]:
+def read_optional(path: Path) -> Mapping[str, Any]:
+    """The object in a JSON file; empty without the file. Raises BadCheckpoint."""
     return read_json(path, dict) if path.exists() else {}
 
 
 def _prompts(folder: Path) -> dict[Role, str]:
     """The prompt of each role, or else the model's default prompt."""
-    config = _read_optional(folder / "config_sentence_transformers.json")
+    config = read_optional(folder / "config_sentence_transformers.json")
     prompts: Mapping[str, str] = config.get("prompts") or {}
     default = prompts.get(config.get("default_prompt_name") or "", "")
     return {
@@ -219,12 +220,13 @@ def _prompts(folder: Path) -> dict[Role, str]:
     }
 
 
-def _tokenizer_limit(folder: Path) -> int | None:
+def tokenizer_limit(folder: Path) -> int | None:
+    """Most tokens of a text by its tokenizer; None for no limit. Raises BadCheckpoint."""
     limit = read_json(folder / "tokenizer_config.json", dict).get("model_max_length")
     return int(limit) if limit and limit < _NO_LIMIT else None
 
 
-def _weights(folder: Path, expected: str | None) -> list[tuple[str, str]]:
+def weights_of(folder: Path, expected: str | None) -> list[tuple[str, str]]:
     """Name and SHA-256 of every file of weights. Raises BadCheckpoint."""
     if not folder.is_dir():
         raise BadCheckpoint(
@@ -245,6 +247,7 @@ def _weights(folder: Path, expected: str | None) -> list[tuple[str, str]]:
     return weights
 
 
-def _space(folder: Path, weights: list[tuple[str, str]], settings: Mapping[str, Any]) -> str:
+def space_of(folder: Path, weights: list[tuple[str, str]], settings: Mapping[str, Any]) -> str:
+    """Digest of weights, files and settings."""
     files = {name: file_sha256(folder / name) for name in _DIGESTED if (folder / name).exists()}
     return digest(weights=weights, files=files, settings=settings)
