@@ -121,8 +121,8 @@ def search(  # noqa: PLR0913 - one parameter a field of the request
         measure: the collection's own by default.
         filter: conditions on metadata, such as `{"category": "shipping"}`.
         explain: whether to return the words behind each score.
-        candidates: nearest documents that `rerank_model`, or a measure other than cosine, rescores; 100, or k, by default.
-        rerank_model: a served rerank model, which orders the hits by their `rerank_score`; all else is as without it.
+        candidates: documents that `rerank_model` or a measure other than cosine rescores; 100, or k, by default.
+        rerank_model: a served rerank model, which orders hits by their `rerank_score`; all else is as without it.
         min_score: least score of a hit.
         min_probability: least probability of a hit; the measure needs a calibration.
         min_version: search this version of the collection or a later one.
@@ -298,7 +298,7 @@ def rerank(  # noqa: PLR0913 - one parameter a field of the request
         query: the query.
         documents: texts; empty ones are ranked last.
         model: a served model, which may have a measure after `@`, such as `minilm@cosine`.
-        rerank_model: a served rerank model, which orders the documents by their `rerank_score`; all else is as without it.
+        rerank_model: a served rerank model, which orders documents by their `rerank_score`; all else is as without it.
         measure: that of the model's name, or `rcmd1_words`, by default.
         top_n: most results; all by default.
         min_probability: least probability of a result; the measure needs a calibration.
