@@ -79,7 +79,7 @@ class Reranker(Protocol):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Smallest and largest score: (0, 1) of a model that ends with a sigmoid, otherwise infinite."""
+        """Smallest and largest score: (0, 1) if it ends with a sigmoid, otherwise infinite."""
 
     def paired_with(self, query: str) -> Encoder:
         """An encoder whose vector of a text is its score for the query, as one number.

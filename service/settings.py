@@ -90,9 +90,7 @@ class Settings(BaseSettings):
         "`name=source?option=value&option=value`, where source is a built-in name, a folder or a file. A model with "
         "options needs its own name. The first is the default and loads at start, the others on first use.",
     )
-    rerank_models: str = Field(
-        "", description="Cross-encoders for `rerank_model`, comma-separated: `name=folder` (docs/models.md)."
-    )
+    rerank_models: str = Field("", description="Rerank models, comma-separated `name=folder` (docs/models.md).")
     model_aliases: str = Field(
         "", description="Further names of models, such as `rerank-v3.5=minilm-words@cosine` (docs/clients.md)."
     )

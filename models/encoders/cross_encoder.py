@@ -112,7 +112,9 @@ class CrossEncoder:
 
 @dataclass(frozen=True, slots=True)
 class QueryPairs:
-    """The texts of one query as an encoder; equal for all queries, so that their pairs share batches.
+    """The texts of one query as an encoder.
+
+    It is equal for all queries, so that their pairs share batches.
 
     Attributes:
         cross_encoder: scores the pairs.

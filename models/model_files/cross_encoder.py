@@ -1,7 +1,7 @@
-"""Read the folder of a cross-encoder: a network that reads a query and a text together, with a head of one label.
+"""Read the folder of a cross-encoder.
 
-The score is that of `CrossEncoder.predict` in sentence-transformers. A setting that would change it and is not
-supported here is rejected by name, never ignored.
+Its network reads a query and a text together, and has a head of one label. The score is that of `CrossEncoder.predict`
+in sentence-transformers. A setting that would change it and is not supported here is rejected by name, never ignored.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def read_cross_encoder(source: Source) -> CrossEncoderFiles:
     """Read the folder of a cross-encoder.
 
     Raises:
-        BadCheckpoint: a file is missing, unreadable or not supported, or the folder is no cross-encoder of one label.
+        BadCheckpoint: a file is missing, unreadable or not supported, or it is not a cross-encoder of one label.
     """
     require_known(source.options, OPTIONS, source.path)
     saved = _saved_settings(source.path)
@@ -125,7 +125,10 @@ def read_cross_encoder(source: Source) -> CrossEncoderFiles:
 
 
 def _saved_settings(folder: Path) -> Mapping[str, Any] | None:
-    """What sentence-transformers saved with the folder; None if it did not save it. Raises BadCheckpoint."""
+    """Settings that sentence-transformers saved; None if it did not save the folder.
+
+    Raises BadCheckpoint.
+    """
     if not (folder / "modules.json").exists():
         return None
     saved = read_optional(folder / "config_sentence_transformers.json")
@@ -160,7 +163,7 @@ def _transformer_settings(network: Path) -> Mapping[str, Any]:
 
 
 def _head(config: Mapping[str, Any], folder: Path) -> Head:
-    """The head of a network. Raises BadCheckpoint: it has none that is supported, or other weights."""
+    """The head of a network. Raises BadCheckpoint: it is not supported, or has other weights."""
     kinds = [str(name) for name in config.get("architectures") or []]
     if not kinds or not kinds[0].endswith(_CLASSIFIER):
         raise BadCheckpoint(
@@ -185,9 +188,10 @@ def _head(config: Mapping[str, Any], folder: Path) -> Head:
 
 
 def _has_sigmoid(saved: Mapping[str, Any], config: Mapping[str, Any], folder: Path) -> bool:
-    """Whether the activation of the score is a sigmoid, the default of sentence-transformers for one label.
+    """Whether the activation of the score is a sigmoid.
 
-    As there, functions that are not torch's are not run, and leave the default.
+    That is the default of sentence-transformers for one label. As there, functions that are not torch's are not run,
+    and leave the default.
 
     Raises:
         BadCheckpoint: it is another function of torch.

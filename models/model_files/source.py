@@ -113,7 +113,7 @@ def require_known(options: Iterable[str], known: Iterable[str], path: Path) -> N
 
 
 def positive_option(source: Source, option: str) -> int | None:
-    """The number of an option; None if it is not given. Raises BadCheckpoint: it is not a positive number."""
+    """The number of an option, if it is given. Raises BadCheckpoint: it is not positive."""
     value = source.options.get(option)
     if value is not None and not (value.isdecimal() and int(value) > 0):
         raise BadCheckpoint(f"{option}={value} of {source.path} is not a positive number")

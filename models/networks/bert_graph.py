@@ -112,7 +112,7 @@ def bert_graph(checkpoint: Checkpoint) -> BertGraph:
 
 
 def _type_rows(checkpoint: Checkpoint, family: Family, weights: Mapping[str, Floats]) -> int:
-    """Number of positions, behind which the rows of the second type follow; 0 if pairs have one type."""
+    """Number of positions, before the rows of the second type; 0 if pairs have one type."""
     config = read_json(checkpoint.folder / "tokenizer_config.json", dict)
     typed = family.types_pairs(config) and len(weights.get(_TYPES, ())) > 1
     return len(weights["embeddings.position_embeddings.weight"]) if typed else 0
@@ -215,7 +215,7 @@ class _Layers:
         return self._openvino.Model([op.result(hidden)], list(inputs), "bert")
 
     def _embeddings(self, ids: Any, positions: Any) -> Any:
-        """(T,) -> (T, d): behind the positions of the first type are those of the second one of a pair."""
+        """(T,) -> (T, d): positions of the second type come behind those of the first."""
         weights = self._weights
         places = weights["embeddings.position_embeddings.weight"]
         if _TYPES in weights:

@@ -35,7 +35,7 @@ class GraphInputs(NamedTuple):
 
 
 def graph_inputs(texts: Sequence[Ints], facts: NetworkFacts, types: Sequence[Ints] | None = None) -> GraphInputs:
-    """Pack these texts, padded to the next size in each dimension; `types` are those of the tokens of pairs.
+    """Pack these texts, or pairs with the types of tokens, padded to the next sizes.
 
     >>> facts = NetworkFacts(dim=1, max_tokens=512, pad_id=0, first_position=0, tokenizer="")
     >>> inputs = graph_inputs([np.array([5, 6, 7], np.int32), np.array([8], np.int32)], facts)

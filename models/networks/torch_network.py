@@ -67,7 +67,7 @@ class TorchNetwork(torch.nn.Module):
     def encode_padded(
         self, ids: Integers, mask: Integers, precision: Precision = "float32", types: Integers | None = None
     ) -> Floats:
-        """(b, l) token ids and mask, and types of the tokens of pairs -> (b, l, d) float32 token vectors.
+        """(b, l) token ids, mask and types of tokens -> (b, l, d) float32 token vectors.
 
         In bfloat16 by autocast, which keeps sums and norms in float32, so that a text keeps nearly the same vectors
         alone and in a batch.

@@ -28,7 +28,9 @@ class PairTokenizer:
         self._max_tokens = max_tokens
 
     def tokenize(self, query: str, texts: Sequence[str], truncate: Truncate) -> list[TokenizedText]:
-        """Tokenize each text behind the query, which counts as a prompt; all words of a text have the number 0.
+        """Tokenize each text behind the query.
+
+        The query counts as a prompt, and all words of a text have the number 0.
 
         Args:
             query: the first text of each pair.

@@ -58,7 +58,7 @@ def read_rerankers(listed: str, encoders: Collection[str]) -> dict[str, CrossEnc
     """Name -> checked files, from a comma-separated list of `name=folder`.
 
     Raises:
-        BadCheckpoint: an entry is malformed, has the name of another model, or is no cross-encoder of one label.
+        BadCheckpoint: an entry is malformed, has the name of another model, or is not a cross-encoder of one label.
     """
     rerankers: dict[str, CrossEncoderFiles] = {}
     for entry in filter(None, (part.strip() for part in listed.split(","))):

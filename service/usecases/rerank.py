@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -24,7 +24,7 @@ from semblance.service.ports.embedding import ModelChoice, ModelChoices, ServedR
 from semblance.service.turns import Offload, in_thread
 from semblance.service.usecases.compare import CHUNK_PRODUCTS, comparison_cost
 from semblance.service.usecases.explain.word_links import read_texts, strongest_links
-from semblance.service.usecases.second_stage import pair_score, pairs_with
+from semblance.service.usecases.stages import ScoredTexts, Stage, pair_score, pairs_with
 from semblance.service.usecases.text_embedder import (
     AT_END,
     EMPTY,
@@ -121,48 +121,6 @@ class Reranking:
     calibration: FittedCalibration | None
 
 
-@dataclass(frozen=True, slots=True)
-class _ScoredTexts:
-    """Texts that are scored: documents, or passages of those that are too long for the model.
-
-    Attributes:
-        places: (n,) positions of their documents in the request.
-        embeddings: (n,) with their places in the documents.
-        truncated: positions of documents that were truncated.
-        further_tokens: number of tokens of the passages.
-    """
-
-    places: Sequence[int]
-    embeddings: Sequence[TokenEmbeddings]
-    truncated: Sequence[int]
-    further_tokens: int
-
-    def best(self, scores: Doubles) -> dict[int, TokenEmbeddings]:
-        """The best text of each document, the first of equals."""
-        best: dict[int, int] = {}
-        for i, place in enumerate(self.places):
-            if place not in best or scores[i] > scores[best[place]]:
-                best[place] = i
-        return {place: self.embeddings[i] for place, i in best.items()}
-
-
-@dataclass(frozen=True, slots=True)
-class _Stage:
-    """Scores of documents, and what was read of them.
-
-    Attributes:
-        scores: (n,) of the documents of the request; minus infinity of those without text.
-        relevance: (n,) the scores mapped to [0, 1]; 0 of documents without text.
-        truncated: positions of documents that were truncated.
-        tokens: number of tokens.
-    """
-
-    scores: Doubles
-    relevance: Doubles
-    truncated: Sequence[int]
-    tokens: int
-
-
 class Rerank:
     """Scores documents against a query, as a search rescores its candidates."""
 
@@ -191,7 +149,9 @@ class Rerank:
         places, documents, warnings = await self._embed_documents(encoder, params, want)
         scored = await self._scored_texts(encoder, params, places, documents, want)
         of_texts = await self._score(measure, query.embeddings[0], scored.embeddings)
-        first = _stage(params, scored, of_texts, partial(_relevance, measure.bounds, calibration), documents.tokens)
+        first = Stage.of(
+            len(params.documents), scored, of_texts, partial(_relevance, measure.bounds, calibration), documents.tokens
+        )
         last = await self._second_stage(reranker, params, places) if reranker else first
         passing = first.relevance >= (params.min_probability or 0)
         order = np.argsort(-last.scores, kind="stable")
@@ -234,8 +194,8 @@ class Rerank:
             raise InvalidRequest([Problem("/truncation_direction", "invalid_value", detail)])
         return choice, await self._rerankers.get(named)
 
-    async def _second_stage(self, reranker: Reranker, params: RerankParams, places: Sequence[int]) -> _Stage:
-        """Scores of the documents with text by a reranker, which reads long ones in passages of its own."""
+    async def _second_stage(self, reranker: Reranker, params: RerankParams, places: Sequence[int]) -> Stage:
+        """Scores by a reranker, which reads long documents in passages of its own."""
         pairs = await pairs_with(params.query, reranker, self._texts)
         if params.max_tokens is not None:  # of the document alone
             query_tokens = overhead(partial(pairs.tokenize, role="document", truncate="END"))
@@ -244,7 +204,9 @@ class Rerank:
         documents = await self._texts.embed(pairs, texts, "document", "pooled", params.truncation_of(pairs))
         scored = await self._scored_texts(pairs, params, places, documents, "pooled")
         scores = np.array([pair_score(each) for each in scored.embeddings])
-        return _stage(params, scored, scores, partial(to_unit_interval, bounds=reranker.bounds), documents.tokens)
+        return Stage.of(
+            len(params.documents), scored, scores, partial(to_unit_interval, bounds=reranker.bounds), documents.tokens
+        )
 
     async def _embed_documents(
         self, encoder: Encoder, params: RerankParams, want: Want
@@ -272,12 +234,12 @@ class Rerank:
 
     async def _scored_texts(
         self, encoder: Encoder, params: RerankParams, places: Sequence[int], documents: TextEmbeddings, want: Want
-    ) -> _ScoredTexts:
+    ) -> ScoredTexts:
         """Documents, or their passages if they were truncated at their end; `MAX_PASSAGES` at most."""
         all_truncated = [place for place, cut in zip(places, documents.truncated, strict=True) if cut]
         cut = auto_cut(encoder) if params.truncation_of(encoder) == AT_END else None
         if cut is None or not all_truncated:
-            return _ScoredTexts(places, documents.embeddings, all_truncated, 0)
+            return ScoredTexts(places, documents.embeddings, all_truncated, 0)
         most = params.passages_of(encoder)
         spans = await self._spans(encoder, [params.documents[place] for place in all_truncated], cut, most)
         long = {place: own[:most] for place, own in zip(all_truncated, spans, strict=False)}
@@ -292,7 +254,7 @@ class Rerank:
             for each, own, (place, (start, _)) in zip(found.embeddings, read, parts, strict=True)
         ]
         whole = [pair for pair in zip(places, documents.embeddings, strict=True) if pair[0] not in long]
-        return _ScoredTexts(
+        return ScoredTexts(
             places=[*(place for place, _ in whole), *(place for place, _ in parts)],
             embeddings=[*(each for _, each in whole), *within],
             truncated=[place for place in all_truncated if place not in read_whole],
@@ -325,21 +287,6 @@ class Rerank:
             for chunk in split_by_size(costs, CHUNK_PRODUCTS)
         ]
         return np.concatenate([np.zeros(0), *scored])
-
-
-def _stage(
-    params: RerankParams,
-    scored: _ScoredTexts,
-    of_texts: Doubles,
-    relevance: Callable[[Doubles], Doubles],
-    tokens: int,
-) -> _Stage:
-    """The scores of documents by those of their texts, the best of which counts."""
-    scores, mapped = np.full(len(params.documents), -np.inf), np.zeros(len(params.documents))
-    np.maximum.at(scores, scored.places, of_texts)
-    places = list(set(scored.places))
-    mapped[places] = relevance(scores[places])
-    return _Stage(scores, mapped, scored.truncated, tokens + scored.further_tokens)
 
 
 def _relevance(bounds: tuple[float, float], calibration: FittedCalibration | None, scores: Doubles) -> Doubles:

@@ -50,7 +50,7 @@ def order(found: dict[str, Any]) -> list[int]:
 
 
 @pytest.mark.parametrize("name", FOLDERS)
-def test_a_rerank_has_the_order_and_scores_of_the_cross_encoder(api: Api, folders: dict[str, Path], name: str) -> None:
+def test_a_rerank_has_the_scores_of_the_cross_encoder(api: Api, folders: dict[str, Path], name: str) -> None:
     expected = predicted(folders, name, DOCUMENTS)
     found = ranked(api, rerank_model=name)
     assert (found["model"], found["rerank_model"], found["measure"]) == ("minilm-words", name, "rcmd1_words")
@@ -62,7 +62,7 @@ def test_a_rerank_has_the_order_and_scores_of_the_cross_encoder(api: Api, folder
         assert all(each["relevance_score"] == pytest.approx(each["rerank_score"]) for each in found["results"])
 
 
-def test_the_first_stage_is_that_of_a_rerank_without_rerank_model(api: Api) -> None:
+def test_the_first_stage_is_as_without_a_rerank_model(api: Api) -> None:
     options = {"measure": "rcmd", "explain": True, "relevant_spans": {"threshold": 0}}
     plain = {each["index"]: each for each in ranked(api, **options)["results"]}
     found = ranked(api, rerank_model="bert", **options)

@@ -32,7 +32,7 @@ Documents = Annotated[
 
 
 def text_of_document(document: str | dict[str, JsonValue], fields: Sequence[str] | None) -> str | None:
-    """The text of a document: that of the fields, as lines `field: value`, or of `text`; None if it has none."""
+    """The text of a document, if it has one: the fields as lines `field: value`, or `text`."""
     if isinstance(document, str):
         return document
     if fields is None:

@@ -37,7 +37,7 @@ from semblance.service.usecases.search.results import (
     SearchHit,
     facets_response,
 )
-from semblance.service.usecases.second_stage import pair_score, pairs_with
+from semblance.service.usecases.stages import pair_score, pairs_with
 from semblance.service.usecases.text_embedder import InputText, TextEmbeddings
 
 ATTEMPTS = 5  # of a request whose collection is replaced; and of a ranking whose hits are rewritten

@@ -88,7 +88,7 @@ def test_a_pair_has_one_score_alone_and_in_any_batch(tmp_path: Path) -> None:
     assert together == pytest.approx(alone, abs=1e-6)
 
 
-def test_encoders_of_a_reranker_are_equal_but_their_builds_are_not(tmp_path: Path) -> None:
+def test_encoders_of_two_queries_are_equal_except_for_builds(tmp_path: Path) -> None:
     model = load(save_cross_encoder(tmp_path / "m"))
     ours, others = model.paired_with(QUERY), model.paired_with("two bills")
     assert ours == others
@@ -142,7 +142,7 @@ def change(name: str, **settings: object) -> Callable[[Path], None]:
         (change("sentence_bert_config.json", processor_kwargs={"text": {"max_length": 5}}), "processor_kwargs"),
     ],
 )
-def test_what_is_not_a_ranking_cross_encoder_is_rejected_by_name(
+def test_folders_that_are_not_supported_are_rejected_by_name(
     damage: Callable[[Path], None], named: str, tmp_path: Path
 ) -> None:
     plain = save_cross_encoder(tmp_path / "plain")
