@@ -63,7 +63,8 @@ async def test_names_and_aliases_are_of_one_kind(folder: Path) -> None:
     rerankers = LazyRerankers(files, load, 30, aliases)
     models = LazyModels(read_served("minilm"), load, 30, aliases, {}, rerankers)
     assert (models.names, rerankers.names) == (["minilm", "large"], ["one", "v3"])
-    assert [await rerankers.get(name) for name in rerankers.names] == ["one", "one"]
+    found: list[Any] = [await rerankers.get(name) for name in rerankers.names]
+    assert found == ["one", "one"]
     for name in ("one", "v3"):
         with pytest.raises(UnknownModel, match=r"'one' is a rerank model.*minilm, large"):
             await models.get(name)
