@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from semblance_client import Client
 from sentence_transformers import CrossEncoder
 
 from tests.integration.conftest import Api, code_of, require_no_internal_errors, served, total
@@ -231,3 +232,18 @@ def test_the_models_are_listed_with_their_kind(api: Api) -> None:
     assert (cards["bert"], cards["rerank-v3.5"]) == (["rerank"], ["rerank"])
     assert cards["minilm"] == ["embed", "rerank"]
     assert api.get("/v1/models/rerank-v3.5")["context_length"] == 128
+
+
+def test_the_client_names_rerank_models(api: Api, folders: dict[str, Path]) -> None:
+    with Client(str(api.http.base_url)) as client:
+        hits = client.search(QUERY, k=2, candidates=5, rerank_model="bert").hits
+        ranking = client.rerank(QUERY, DOCUMENTS, rerank_model="bert")
+        kinds = {model.name: model.kind for model in client.models()}
+    assert [hit.rerank_score for hit in hits] == pytest.approx(
+        predicted(folders, "bert", [hit.text for hit in hits]), abs=ROUNDING
+    )
+    assert ranking.rerank_model == "bert"
+    assert [each.rerank_score for each in ranking.results] == pytest.approx(
+        sorted(predicted(folders, "bert", DOCUMENTS), reverse=True), abs=ROUNDING
+    )
+    assert (kinds["minilm"], kinds["bert"]) == ("encoder", "reranker")
