@@ -30,6 +30,7 @@ def to_unit_interval(scores: Doubles, bounds: tuple[float, float]) -> Doubles:
     elif np.isfinite(low):
         mapped = (scores - low) / (1 + scores - low)
     else:
-        mapped = np.exp(-np.logaddexp(0, -scores))
+        with np.errstate(invalid="ignore"):  # NaN stays NaN
+            mapped = np.exp(-np.logaddexp(0, -scores))
     clipped: Doubles = np.clip(mapped, 0.0, 1.0)  # rounding may exceed the bounds
     return clipped
