@@ -58,6 +58,36 @@ class Encoder(Protocol):
         """
 
 
+class Reranker(Protocol):
+    """Scores texts against a query that it reads together with them; the scores have no words."""
+
+    @property
+    def name(self) -> str:
+        """Name under which the model is served."""
+
+    @property
+    def max_tokens(self) -> int:
+        """Maximum number of tokens of a query and a text together."""
+
+    @property
+    def space(self) -> str:
+        """Digest of all that determines the scores."""
+
+    @property
+    def build(self) -> str:
+        """Digest of the space and of its computation."""
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Smallest and largest score: (0, 1) if it ends with a sigmoid, otherwise infinite."""
+
+    def paired_with(self, query: str) -> Encoder:
+        """An encoder whose vector of a text is its score for the query, as one number.
+
+        All encoders of a reranker are equal, so that their texts share batches; their `build` is that of the query.
+        """
+
+
 @runtime_checkable
 class TokenDecoder(Protocol):
     """An encoder whose token ids can be turned back into text."""

@@ -51,6 +51,7 @@ class NetworkFacts:
         pad_id: id of the padding token.
         first_position: position id of a text's first token.
         tokenizer: the fast tokenizer as JSON, without padding and truncation.
+        type_rows: added to the position of a token of the second text of a pair; 0 if all tokens have one type.
     """
 
     dim: int
@@ -58,6 +59,7 @@ class NetworkFacts:
     pad_id: int
     first_position: int
     tokenizer: str
+    type_rows: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,6 +112,24 @@ class Runtime(Protocol):
             weights: (n_i,) weight of each token in the mean; where texts are pooled by the largest number of each
                 dimension, those of weight 0 are left out.
             want: "tokens" to return token vectors as well.
+
+        Raises:
+            DeviceLost: the device failed permanently.
+        """
+
+
+class PairRuntime(Protocol):
+    """A runtime that also reads pairs of texts; `OpenVino` and `Torch` do."""
+
+    facts: NetworkFacts
+    versions: Mapping[str, str]
+
+    def first_vectors(self, ids: Sequence[Ints], types: Sequence[Ints]) -> Floats:
+        """(b, d) vectors of the first token of each pair. Thread-safe.
+
+        Args:
+            ids: (n_i,) the tokens of each pair.
+            types: (n_i,) 0 for tokens of the first text, 1 for those of the second.
 
         Raises:
             DeviceLost: the device failed permanently.

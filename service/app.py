@@ -81,7 +81,7 @@ def create_app(
     policy = EdgePolicy(guard, AllowedHosts(settings.hosts), draining, readiness, AllowedOrigins(settings.origins))
     app.add_middleware(Edge, metrics=metrics, limits=limits, policy=policy, tracers=tracers)
     errors.install(app, metrics, [route for router in ROUTERS for route in router.routes])
-    openapi.install(app, settings, models.names, guard)
+    openapi.install(app, settings, models.names, models.rerankers.names, guard)
     docs_page.install(app)
     playground.install(app)
     for router in ROUTERS:

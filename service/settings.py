@@ -90,6 +90,7 @@ class Settings(BaseSettings):
         "`name=source?option=value&option=value`, where source is a built-in name, a path or a pulled name. A "
         "model with options needs its own name. The first is the default and loads at start, the others on first use.",
     )
+    rerank_models: str = Field("", description="Rerank models, comma-separated `name=folder` (docs/models.md).")
     model_aliases: str = Field(
         "", description="Further names of models, such as `rerank-v3.5=minilm-words@cosine` (docs/clients.md)."
     )
@@ -171,9 +172,7 @@ class Settings(BaseSettings):
     body_timeout_s: float = Field(
         60.0, gt=0, description="Seconds to receive a request body; NDJSON is limited by SEMBLANCE_BODY_PAUSE_S only."
     )
-    max_body_bytes: int = Field(
-        8 * MIB, ge=1024, description="Maximum size of a request body, or NDJSON line, in bytes."
-    )
+    max_body_bytes: int = Field(8 * MIB, ge=1024, description="Maximum bytes of a request body, or of an NDJSON line.")
 
     tracing: bool = Field(
         False,

@@ -37,6 +37,7 @@ from semblance.service.caches.memory import MemoryCache
 from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.indexes.index_folder import IndexFolder
+from semblance.service.model_loading.rerankers import NO_RERANKERS
 from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.documents import Document
 from semblance.service.process.server import tune_interpreter
@@ -95,7 +96,7 @@ class UseCases:
         self.collections = Collections(self, self.local)
         self.index = IndexDocuments(self.collections, self.local, DocumentEmbedder(self.texts))
         unlimited = RequestLimits(**{field.name: UNLIMITED for field in fields(RequestLimits)})
-        self.search = Search(self.collections, self.local, self.texts, {}, unlimited)
+        self.search = Search(self.collections, self.local, NO_RERANKERS, self.texts, {}, unlimited)
         self.compare = Compare(self, self.texts, {}, unlimited)
 
     async def get(self, name: str | None) -> RandomEncoder:

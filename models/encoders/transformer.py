@@ -58,7 +58,7 @@ class Transformer:
         compute = compute or Compute()
         self.name = name
         self._checkpoint = checkpoint
-        runtime = compute.runtime or _default_runtime(checkpoint, compute.device)
+        runtime = compute.runtime or default_runtime(checkpoint, compute.device)
         self._runtime: Runtime = catalogue.find(RUNTIMES, runtime)(checkpoint, compute)
         facts = self._runtime.facts
         self._layers = [layer.load() for layer in checkpoint.modules.layers]
@@ -176,7 +176,7 @@ class Transformer:
             )
 
 
-def _default_runtime(checkpoint: Checkpoint, device: str) -> str:
+def default_runtime(checkpoint: Checkpoint, device: str) -> str:
     """OpenVINO where it needs no export, otherwise torch. Raises MissingExtra."""
     if device != "cpu":
         require_torch(f"the device {device}")

@@ -9,7 +9,7 @@ from typing import ClassVar, cast, get_args
 from semblance.models.errors import BadCheckpoint
 from semblance.models.model_files.checkpoint import Checkpoint, read_checkpoint
 from semblance.models.model_files.lora import read_low_rank_adapter
-from semblance.models.model_files.source import ModelFiles, Source
+from semblance.models.model_files.source import ModelFiles, Source, positive_option
 from semblance.models.model_files.weight_checks import require_sound_weights
 from semblance.models.protocols import Encoder
 from semblance.models.runtime import Compute, Pooling
@@ -67,21 +67,13 @@ def read_transformer(source: Source) -> Checkpoint:
         source.weights_sha256,
         pooling=cast("Pooling | None", pooling),
         adapter=adapter,
-        max_tokens=_positive(source, "max_tokens"),
-        layer=_positive(source, "layer"),
-        truncate_dim=_positive(source, "truncate_dim"),
+        max_tokens=positive_option(source, "max_tokens"),
+        layer=positive_option(source, "layer"),
+        truncate_dim=positive_option(source, "truncate_dim"),
     )
     if source.weights_sha256 is None:  # and otherwise they are those that were checked before
         require_sound_weights(checkpoint.folder)
     return checkpoint
-
-
-def _positive(source: Source, option: str) -> int | None:
-    """The number of an option, if it is given."""
-    value = source.options.get(option)
-    if value is not None and not (value.isdecimal() and int(value) > 0):
-        raise BadCheckpoint(f"{option}={value} of {source.path} is not a positive number")
-    return None if value is None else int(value)
 
 
 def _load(checkpoint: Checkpoint, name: str, compute: Compute) -> Encoder:

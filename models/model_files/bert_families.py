@@ -40,6 +40,11 @@ class Family:
     settings: Mapping[str, str] = field(default_factory=dict)
     padding: int | None = None
 
+    def types_pairs(self, tokenizer_config: Mapping[str, Any]) -> bool:
+        """Whether its tokenizer tells the types of tokens, as in transformers."""
+        default = ["token_type_ids"] if tokenizer_config.get("tokenizer_class", self.tokenizers[0]) in _TYPED else []
+        return "token_type_ids" in tokenizer_config.get("model_input_names", default)
+
     @property
     def first_position(self) -> int:
         """Position of the first token of a text."""
@@ -68,6 +73,7 @@ def _of_roberta(*tokenizers: str) -> Family:
 
 
 _WORD_PIECES = ("BertTokenizer", "BertTokenizerFast")
+_TYPED = (*_WORD_PIECES, "ElectraTokenizer", "ElectraTokenizerFast")
 _SENTENCE_PIECES = ("XLMRobertaTokenizer", "XLMRobertaTokenizerFast", "CamembertTokenizer", "CamembertTokenizerFast")
 _BYTE_PAIRS = ("RobertaTokenizer", "RobertaTokenizerFast")
 _FAMILIES: Mapping[str, Family] = {  # by `model_type` of config.json

@@ -97,8 +97,8 @@ def read_checkpoint(folder: Path, weights_sha256: str | None = None, **given: Un
     pooling, max_tokens = given.get("pooling"), given.get("max_tokens")
     modules = modules if pooling is None else replace(modules, poolings=(pooling,))
     network = modules.network
-    _require_whole(network)
-    weights = _weights(network, weights_sha256)
+    require_whole(network)
+    weights = weights_of(network, weights_sha256)
     require_no_code(network)
     transformer = read_optional(network / "sentence_bert_config.json")
     whole = read_optional(folder / "config_sentence_transformers.json")
@@ -112,7 +112,7 @@ def read_checkpoint(folder: Path, weights_sha256: str | None = None, **given: Un
         folder=network,
         modules=modules,
         lower_case=bool(transformer.get("do_lower_case", False)),
-        max_tokens=max_tokens or _length(transformer, network) or _tokenizer_limit(network),
+        max_tokens=max_tokens or _length(transformer, network) or tokenizer_limit(network),
         prompts=_prompts(whole, folder),
         space="",
         adapter=given.get("adapter"),
@@ -120,10 +120,10 @@ def read_checkpoint(folder: Path, weights_sha256: str | None = None, **given: Un
         truncate_dim=_truncate_dim(given.get("truncate_dim") or whole.get("truncate_dim"), dim, folder),
         similarity=_similarity(whole, folder),
     )
-    return replace(checkpoint, space=_space(checkpoint, weights))
+    return replace(checkpoint, space=space_of(network, weights, _settings(checkpoint)))
 
 
-def _require_whole(network: Path) -> None:
+def require_whole(network: Path) -> None:
     """Reject the folder of an adapter, and weights that lie elsewhere. Raises BadCheckpoint."""
     if (network / CONFIG).exists():  # if PEFT is installed, transformers would load the model that this file names
         raise BadCheckpoint(
@@ -147,7 +147,7 @@ def _require_encoder(folder: Path, config: Mapping[str, Any], has_modules: bool)
     if not has_modules and (found := [name for name in heads if name.endswith(_OTHER_HEADS)]):
         raise BadCheckpoint(
             f"{folder} is a {found[0]}, which scores pairs of texts or classifies: its vectors were not trained for "
-            "similarity or search; give an encoder"
+            "similarity or search; give an encoder, or name a cross-encoder of one label in SEMBLANCE_RERANK_MODELS"
         )
 
 
@@ -205,12 +205,13 @@ def _length(config: Mapping[str, Any], network: Path) -> int | None:
     return length
 
 
-def _tokenizer_limit(folder: Path) -> int | None:
+def tokenizer_limit(folder: Path) -> int | None:
+    """Most tokens of a text by its tokenizer; None for no limit. Raises BadCheckpoint."""
     limit = read_json(folder / "tokenizer_config.json", dict).get("model_max_length")
     return int(limit) if limit and limit < _NO_LIMIT else None
 
 
-def _weights(folder: Path, expected: str | None) -> list[tuple[str, str]]:
+def weights_of(folder: Path, expected: str | None) -> list[tuple[str, str]]:
     """Name and SHA-256 of every file of weights. Raises BadCheckpoint."""
     if not folder.is_dir():
         raise BadCheckpoint(
@@ -231,11 +232,8 @@ def _weights(folder: Path, expected: str | None) -> list[tuple[str, str]]:
     return weights
 
 
-def _space(checkpoint: Checkpoint, weights: list[tuple[str, str]]) -> str:
-    """Digest of the files and settings.
-
-    Its keys stay as they are, because another name would change every space.
-    """
+def _settings(checkpoint: Checkpoint) -> dict[str, Any]:
+    """Settings of the digest: another name for a key would change every space."""
     modules = checkpoint.modules
     settings = {
         "pooling": " + ".join(modules.poolings),
@@ -253,7 +251,10 @@ def _space(checkpoint: Checkpoint, weights: list[tuple[str, str]]) -> str:
         "layer": checkpoint.layer,
         "truncate_dim": checkpoint.truncate_dim,
     }
-    settings |= {name: value for name, value in given.items() if value}
-    folder = checkpoint.folder
+    return settings | {name: value for name, value in given.items() if value}
+
+
+def space_of(folder: Path, weights: list[tuple[str, str]], settings: Mapping[str, Any]) -> str:
+    """Digest of weights, files and settings."""
     files = {name: file_sha256(folder / name) for name in _DIGESTED if (folder / name).exists()}
     return digest(weights=weights, files=files, settings=settings)

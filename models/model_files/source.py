@@ -114,3 +114,11 @@ def require_known(options: Iterable[str], known: Iterable[str], path: Path) -> N
     for name in options:
         if name not in known:
             raise BadCheckpoint(f"{path} has no option {name!r}: choose one of {', '.join(known)}")
+
+
+def positive_option(source: Source, option: str) -> int | None:
+    """The number of an option, if it is given. Raises BadCheckpoint: it is not positive."""
+    value = source.options.get(option)
+    if value is not None and not (value.isdecimal() and int(value) > 0):
+        raise BadCheckpoint(f"{option}={value} of {source.path} is not a positive number")
+    return None if value is None else int(value)

@@ -28,6 +28,7 @@ from semblance.models.runtime import NetworkFacts
 from semblance.models.tokenization.subwords import serialize_tokenizer
 
 VERSION = 1  # raise it when the graph changes
+_TYPES = "embeddings.token_type_embeddings.weight"
 _RELATIVE = "encoder.relative_attention_bias.weight"  # of MPNet: (buckets, heads)
 _ACTIVATIONS = {  # nodes of those of dense.py
     "Identity": None,
@@ -111,8 +112,16 @@ def bert_graph(checkpoint: Checkpoint) -> BertGraph:
         pad_id=tokenizer.token_to_id(str(padding)) or 0,
         first_position=family.first_position,
         tokenizer=serialize_tokenizer(tokenizer, checkpoint.lower_case),
+        type_rows=_type_rows(checkpoint, family, weights),
     )
     return BertGraph(graph, facts)
+
+
+def _type_rows(checkpoint: Checkpoint, family: Family, weights: Mapping[str, Floats]) -> int:
+    """Number of positions, before the rows of the second type; 0 if pairs have one type."""
+    config = read_json(checkpoint.folder / "tokenizer_config.json", dict)
+    typed = family.types_pairs(config) and len(weights.get(_TYPES, ())) > 1
+    return len(weights["embeddings.position_embeddings.weight"]) if typed else 0
 
 
 def _family(checkpoint: Checkpoint) -> tuple[Family, dict[str, Any]]:
@@ -195,12 +204,11 @@ class _Layers:
         return self._openvino.Model([op.result(hidden)], list(inputs), "bert")
 
     def _embeddings(self, ids: Any, positions: Any) -> Any:
-        """(T,) -> (T, d): all tokens are of type 0, the first text of a pair."""
+        """(T,) -> (T, d): positions of the second type come behind those of the first."""
         weights = self._weights
         places = weights["embeddings.position_embeddings.weight"]
-        types = weights.get("embeddings.token_type_embeddings.weight")
-        if types is not None:
-            places = places + types[0]
+        if _TYPES in weights:
+            places = np.concatenate([places + of_type for of_type in weights[_TYPES][:2]])
         table = self._table
         words = self._words(table, ids) if table else self._rows(self._numbers(weights[WORD_TABLE]), ids)
         summed = self._op.add(words, self._rows(self._numbers(places), positions))

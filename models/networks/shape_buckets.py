@@ -34,8 +34,8 @@ class GraphInputs(NamedTuple):
     places: Integers
 
 
-def graph_inputs(texts: Sequence[Ints], facts: NetworkFacts) -> GraphInputs:
-    """Pack these texts, padded to the next size in each dimension.
+def graph_inputs(texts: Sequence[Ints], facts: NetworkFacts, types: Sequence[Ints] | None = None) -> GraphInputs:
+    """Pack these texts, or pairs with the types of tokens, padded to the next sizes.
 
     >>> facts = NetworkFacts(dim=1, max_tokens=512, pad_id=0, first_position=0, tokenizer="")
     >>> inputs = graph_inputs([np.array([5, 6, 7], np.int32), np.array([8], np.int32)], facts)
@@ -56,6 +56,8 @@ def graph_inputs(texts: Sequence[Ints], facts: NetworkFacts) -> GraphInputs:
     ids[:count] = np.concatenate(texts)
     places[:count] = np.flatnonzero(of_texts)
     positions[:count] += places[:count] % width
+    if types is not None:
+        positions[:count] += facts.type_rows * np.concatenate(types)
     tokens[: len(texts)][of_texts] = np.arange(count)
     return GraphInputs(ids, positions, tokens, real, places)
 

@@ -51,17 +51,23 @@ class TorchNetwork(torch.nn.Module):
             pad_id=tokenizer.pad_token_id or 0,
             first_position=first_position(self.network),
             tokenizer=serialize_tokenizer(tokenizer.backend_tokenizer, checkpoint.lower_case),
+            type_rows=positions if _types_pairs(tokenizer, self.network) else 0,
         )
         self.eval()
 
-    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
-        """(b, l) -> (b, l, d)."""
-        hidden = self.network(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
+    def forward(
+        self, input_ids: torch.Tensor, attention_mask: torch.Tensor, types: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """(b, l) -> (b, l, d); `types` of the tokens of pairs, if the network tells them apart."""
+        typed = {} if types is None else {"token_type_ids": types}
+        hidden = self.network(input_ids=input_ids, attention_mask=attention_mask, **typed).last_hidden_state
         mapped: torch.Tensor = self.head(hidden)
         return mapped
 
-    def encode_padded(self, ids: Integers, mask: Integers, precision: Precision = "float32") -> Floats:
-        """(b, l) token ids and mask -> (b, l, d) float32 token vectors.
+    def encode_padded(
+        self, ids: Integers, mask: Integers, precision: Precision = "float32", types: Integers | None = None
+    ) -> Floats:
+        """(b, l) token ids, mask and types of tokens -> (b, l, d) float32 token vectors.
 
         In bfloat16 by autocast, which keeps sums and norms in float32, so that a text keeps nearly the same vectors
         alone and in a batch.
@@ -72,7 +78,8 @@ class TorchNetwork(torch.nn.Module):
         device = self.network.device
         autocast = torch.autocast(device.type, torch.bfloat16, enabled=precision == "bfloat16")
         with device_errors(device), torch.inference_mode(), autocast:
-            vectors: Floats = self(*(torch.from_numpy(each).to(device) for each in (ids, mask))).float().cpu().numpy()
+            given = [torch.from_numpy(each).to(device) for each in (ids, mask, types) if each is not None]
+            vectors: Floats = self(*given).float().cpu().numpy()
         return vectors
 
     def encode_one(self, ids: Ints) -> Floats:
@@ -203,6 +210,11 @@ def first_position(network: Any) -> int:
     """Position id of the first token of a text: the RoBERTa family counts from the padding id."""
     padding: int | None = getattr(_position_table(network), "padding_idx", None)
     return 0 if padding is None else padding + 1
+
+
+def _types_pairs(tokenizer: Any, network: Any) -> bool:
+    """Whether the tokens of the second text of a pair have a type of their own."""
+    return "token_type_ids" in tokenizer.model_input_names and getattr(network.config, "type_vocab_size", 1) > 1
 
 
 def _max_positions(network: Any) -> int:

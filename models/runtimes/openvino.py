@@ -14,6 +14,7 @@ from pathlib import Path
 from queue import LifoQueue
 from typing import Any, ClassVar
 
+import numpy as np
 from safetensors.numpy import load_file, save_file
 
 from semblance.models.embeddings import Floats, Precision, Want
@@ -99,11 +100,23 @@ class OpenVino:
 
     def run(self, ids: Sequence[Ints], weights: Sequence[Floats], want: Want) -> BatchOutput:
         """Encode one batch, padded to one of few shapes."""
-        lengths = [len(text) for text in ids]
-        inputs = dict(enumerate(graph_inputs(ids, self.facts)))
-        with self._requests.borrowed(small=len(ids) == 1 or sum(lengths) <= SMALL_TOKENS) as request:
-            hidden: Floats = request.infer(inputs, share_inputs=True, share_outputs=True)[0]
-            return pool_batch(hidden, lengths, weights, want, largest=self._largest)
+        with self._hidden(ids) as hidden:
+            return pool_batch(hidden, [len(text) for text in ids], weights, want, largest=self._largest)
+
+    def first_vectors(self, ids: Sequence[Ints], types: Sequence[Ints]) -> Floats:
+        """(b, d) vectors of the first token of each pair."""
+        starts = np.cumsum([0, *(len(pair) for pair in ids[:-1])])
+        with self._hidden(ids, types) as hidden:
+            first: Floats = hidden[starts]
+            return first
+
+    @contextmanager
+    def _hidden(self, ids: Sequence[Ints], types: Sequence[Ints] | None = None) -> Iterator[Floats]:
+        """The token vectors of one batch, text after text; valid within the context."""
+        inputs = dict(enumerate(graph_inputs(ids, self.facts, types)))
+        small = len(ids) == 1 or sum(map(len, ids)) <= SMALL_TOKENS
+        with self._requests.borrowed(small=small) as request:
+            yield request.infer(inputs, share_inputs=True, share_outputs=True)[0]
 
 
 class _Requests:

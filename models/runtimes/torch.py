@@ -9,11 +9,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from semblance.models.embeddings import Floats, Precision, Want
+from semblance.models.embeddings import Floats, Integers, Precision, Want
 from semblance.models.model_files.checkpoint import Checkpoint
 from semblance.models.networks.agreement import probe_ids
 from semblance.models.runtime import BatchOutput, Compute, pool_batch, require_torch
-from semblance.models.text import Ints
+from semblance.models.text import Booleans, Ints
 
 
 class Torch:
@@ -57,8 +57,24 @@ class Torch:
         """Encode one padded batch. Raises DeviceLost."""
         lengths = [len(text) for text in ids]
         mask = np.arange(max(lengths)) < np.asarray(lengths)[:, None]
-        padded = np.full(mask.shape, self.facts.pad_id, np.int64)
-        padded[mask] = np.concatenate(ids)
         with self._lock:
-            hidden = self._network.encode_padded(padded, mask.astype(np.int64), self._precision)
+            hidden = self._network.encode_padded(
+                _padded(ids, mask, self.facts.pad_id), mask.astype(np.int64), self._precision
+            )
         return pool_batch(hidden[mask], lengths, weights, want, largest=self._largest)
+
+    def first_vectors(self, ids: Sequence[Ints], types: Sequence[Ints]) -> Floats:
+        """(b, d) vectors of the first token of each pair, of a padded batch. Raises DeviceLost."""
+        lengths = np.array([len(pair) for pair in ids])
+        mask = np.arange(lengths.max()) < lengths[:, None]
+        padded = _padded(ids, mask, self.facts.pad_id)
+        typed = _padded(types, mask, 0) if self.facts.type_rows else None
+        with self._lock:
+            hidden = self._network.encode_padded(padded, mask.astype(np.int64), self._precision, typed)
+        return hidden[:, 0]
+
+
+def _padded(rows: Sequence[Ints], mask: Booleans, value: int) -> Integers:
+    padded = np.full(mask.shape, value, np.int64)
+    padded[mask] = np.concatenate(rows)
+    return padded

@@ -23,13 +23,15 @@ from semblance.service.settings import Settings
 _HERE = {"url": "."}  # relative to the document, so that a path prefix before the service stays
 
 
-def install(app: FastAPI, settings: Settings, models: Sequence[str], guard: Guard) -> None:
+def install(app: FastAPI, settings: Settings, models: Sequence[str], rerankers: Sequence[str], guard: Guard) -> None:
     """Serve the document of `app`, with the settings, models and keys of this process."""
     known = {
         **settings.model_dump(),
         "models": list(models),
         "measures": list(catalogue.measures()),
         "model_choice": _pattern_of_choices(models),
+        "ranking_model": _pattern_of_choices([*models, *rerankers]),
+        "rerank_model": f"^({_alternatives(rerankers)})$",
         "indexes": [AUTO, *catalogue.names(ENGINES)],
     }
 
@@ -48,8 +50,11 @@ def install(app: FastAPI, settings: Settings, models: Sequence[str], guard: Guar
 
 def _pattern_of_choices(models: Sequence[str]) -> str:
     """Pattern of `model` and `model@measure`, in the regular expressions of ECMA-262."""
-    names, measures = ("|".join(map(_literal, names)) for names in (models, catalogue.measures()))
-    return f"^({names})(@({measures}))?$"
+    return f"^({_alternatives(models)})(@({_alternatives(catalogue.measures())}))?$"
+
+
+def _alternatives(names: Sequence[str]) -> str:
+    return "|".join(map(_literal, names))
 
 
 def _literal(text: str) -> str:

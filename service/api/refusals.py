@@ -42,7 +42,7 @@ _METADATA = ("bad_version", "document_changed", "duplicate_id", "metadata_too_de
 OPERATIONS: Mapping[str, tuple[str, ...]] = {
     "compare_texts": (*_COMPARED, "unknown_measure", "not_explainable"),
     "search": (*_MATCHING, *_TEXTS, *_ENCODING, *_READ, "not_calibrated", "not_explainable", "space_mismatch",
-               "unknown_document", "unknown_measure", "write_conflict"),
+               "unknown_document", "unknown_measure", "unknown_model", "write_conflict"),
     "explain": (*_EXPLAINED, *_MODEL),
     "explain_long_texts": (*_EXPLAINED, *_MODEL),
     "explain_difference": _EXPLAINED,

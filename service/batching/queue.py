@@ -45,7 +45,7 @@ class Queue:
         keys = [_key(request, text) for text in request.texts]
         if not request.bulk:
             self._admit(request, keys)
-        group = (id(request.encoder), request.want, request.bulk)
+        group = (request.encoder, request.want, request.bulk)
         ends = accumulate(len(text) for text in request.texts)
         for position, (key, text, end) in enumerate(zip(keys, request.texts, ends, strict=True)):
             due = due_time(request.submitted, end, bulk=request.bulk)
@@ -194,4 +194,4 @@ def _completed(requests: Iterable[QueuedRequest]) -> list[Completion]:
 
 def _key(request: QueuedRequest, text: TokenizedText) -> Hashable:
     """Equal for texts that get equal results from the model."""
-    return id(request.encoder), request.want, text.text, text.ids.tobytes(), text.spans.tobytes()
+    return request.encoder, request.want, text.text, text.ids.tobytes(), text.spans.tobytes()

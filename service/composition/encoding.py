@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
+from semblance.models.model_files.cross_encoder import CrossEncoderFiles
 from semblance.models.model_files.source import ModelFiles
 from semblance.service.batching.policy import Limits
 from semblance.service.batching.worker import Worker
@@ -18,7 +19,10 @@ from semblance.service.usecases.text_embedder import TextEmbedder
 
 
 def open_worker(
-    settings: Settings, models: Iterable[ModelFiles], metrics: Metrics, on_lost: Callable[[], None] = lambda: None
+    settings: Settings,
+    models: Iterable[ModelFiles | CrossEncoderFiles],
+    metrics: Metrics,
+    on_lost: Callable[[], None] = lambda: None,
 ) -> Worker:
     """Start the threads that own these models.
 

@@ -6,12 +6,21 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 
+from semblance.models.model_files.cross_encoder import CrossEncoderFiles
+from semblance.models.model_files.source import ModelFiles
 from semblance.service.caches.memory import MemoryCache
 from semblance.service.composition.encoding import open_worker
 from semblance.service.composition.stores import Stores, open_stores
 from semblance.service.model_loading.calibrations import read_calibrations
-from semblance.service.model_loading.device import device_for, load_encoder
-from semblance.service.model_loading.registry import LazyModels, read_aliases, read_served, read_truncations
+from semblance.service.model_loading.device import device_for, load_encoder, load_reranker
+from semblance.service.model_loading.registry import (
+    LazyModels,
+    read_aliases,
+    read_rerankers,
+    read_served,
+    read_truncations,
+)
+from semblance.service.model_loading.rerankers import LazyRerankers
 from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.embedding import EmbeddingCache
 from semblance.service.process.readiness import Readiness
@@ -48,11 +57,24 @@ def served_models(settings: Settings) -> LazyModels:
         NoSuchDevice: a served model needs the configured device, and torch cannot use it.
     """
     files = read_served(settings.models)
-    aliases = read_aliases(settings.model_aliases, files)
+    rerankers = read_rerankers(settings.rerank_models, files)
+    aliases = read_aliases(settings.model_aliases, [*files, *rerankers])
     calibrations = read_calibrations(settings.home.expanduser(), {file.space for file in files.values()})
-    device = device_for(files.values(), settings)
+    device = device_for([*files.values(), *rerankers.values()], settings)
     load = partial(load_encoder, device=device, settings=settings)
-    return LazyModels(files, load, settings.model_wait_s, aliases, calibrations)
+    return LazyModels(
+        files,
+        load,
+        settings.model_wait_s,
+        aliases,
+        calibrations,
+        LazyRerankers(
+            rerankers,
+            lambda name: load_reranker(name, rerankers[name], device, settings),
+            settings.model_wait_s,
+            aliases,
+        ),
+    )
 
 
 @asynccontextmanager
@@ -73,7 +95,8 @@ async def open_services(
         on_lost: called if a device or the model thread fails for good.
     """
     metrics, readiness = metrics or Metrics(), readiness or Readiness()
-    worker = open_worker(settings, models.files.values(), metrics, on_lost)
+    files: list[ModelFiles | CrossEncoderFiles] = [*models.files.values(), *models.rerankers.files.values()]
+    worker = open_worker(settings, files, metrics, on_lost)
     cache = _cache(settings)
     drawing = DrawingProcess()
     try:
@@ -109,7 +132,7 @@ def _use_cases(settings: Settings, models: LazyModels, stores: Stores, texts: Te
         IndexStream(index_documents),
         Reembedder(models, collections, access, embedder),
         Compare(models, texts, models.calibrations, limits),
-        Search(collections, access, texts, models.calibrations, limits),
+        Search(collections, access, models.rerankers, texts, models.calibrations, limits),
         DocumentsByFilter(access, limits),
         ChangeMetadata(access, limits),
         duplicates,
@@ -118,7 +141,7 @@ def _use_cases(settings: Settings, models: LazyModels, stores: Stores, texts: Te
         Explain(models, best_passages, texts, models.calibrations),
         ExplainDifference(best_passages),
         Embed(models, texts),
-        Rerank(models, texts, models.calibrations),
+        Rerank(models, models.rerankers, texts, models.calibrations),
     ]
 
 

@@ -13,9 +13,10 @@ from importlib.util import find_spec
 from semblance.models import catalogue
 from semblance.models.embeddings import Precision
 from semblance.models.errors import BadCheckpoint, BuildDisagrees, NotExportable, SemblanceError
+from semblance.models.model_files.cross_encoder import CrossEncoderFiles
 from semblance.models.model_files.source import ModelFiles
 from semblance.models.processor.usable_cores import usable_cores
-from semblance.models.protocols import Encoder
+from semblance.models.protocols import Encoder, Reranker
 from semblance.models.runtime import RUNTIMES, Compute, Runtime, require_torch
 from semblance.service.errors import NoSuchDevice
 from semblance.service.model_loading.fastest_precision import kept_precision
@@ -28,7 +29,7 @@ log = logging.getLogger(__name__)
 CUDA_DRIVER = "libcuda.so.1"
 
 
-def device_for(models: Iterable[ModelFiles], settings: Settings) -> str:
+def device_for(models: Iterable[ModelFiles | CrossEncoderFiles], settings: Settings) -> str:
     """Torch name of the device of these models; imports torch only if one needs a device.
 
     Raises:
@@ -147,6 +148,21 @@ def load_encoder(name: str, files: ModelFiles, device: str, settings: Settings) 
         gc.collect()  # networks contain reference cycles, and the next one needs the memory
     assert refusal is not None, "there is at least one candidate"
     raise refusal
+
+
+def load_reranker(name: str, files: CrossEncoderFiles, device: str, settings: Settings) -> Reranker:
+    """Load a reranker, in float32.
+
+    Raises:
+        BadCheckpoint, NotExportable, DeviceLost, MissingExtra: as `CrossEncoder`.
+    """
+    from semblance.models.encoders.cross_encoder import CrossEncoder  # noqa: PLC0415 - not needed without rerankers
+
+    log.info("loading rerank model %s on %s in float32", name, device)
+    began = time.perf_counter()
+    reranker = CrossEncoder(name, files, Compute(device, "float32", settings.runtime, threads=settings.threads))
+    log.info("loaded rerank model %s in %.1f s", name, time.perf_counter() - began)
+    return reranker
 
 
 def _load_timed(name: str, files: ModelFiles, compute: Compute) -> Encoder:

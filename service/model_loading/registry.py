@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
@@ -12,18 +11,19 @@ from typing import cast, get_args
 
 from semblance.models import catalogue
 from semblance.models.adaptation.adapted_model import read_model
-from semblance.models.errors import BadCheckpoint, SemblanceError
+from semblance.models.errors import BadCheckpoint
+from semblance.models.model_files.cross_encoder import CrossEncoderFiles, read_cross_encoder
 from semblance.models.model_files.source import ModelFiles, Source
 from semblance.models.protocols import Encoder
 from semblance.models.text import Truncate
-from semblance.service.errors import ModelLoading, ModelUnavailable, UnknownModel
+from semblance.service.errors import UnknownModel
 from semblance.service.model_loading.builtin import BUILT_IN, built_in_source
+from semblance.service.model_loading.lazy_loads import LazyLoads
 from semblance.service.model_loading.pulled import hub_name, pulled_folder
+from semblance.service.model_loading.rerankers import NO_RERANKERS, LazyRerankers
 from semblance.service.names import is_name
 from semblance.service.ports.calibration import Calibrations
 from semblance.service.ports.embedding import ModelChoice
-
-log = logging.getLogger(__name__)
 
 
 def read_served(served: str) -> dict[str, ModelFiles]:
@@ -53,6 +53,26 @@ def read_served(served: str) -> dict[str, ModelFiles]:
             f"SEMBLANCE_MODELS lists no model: give a built-in name ({', '.join(BUILT_IN)}) or name=source"
         )
     return models
+
+
+def read_rerankers(listed: str, encoders: Collection[str]) -> dict[str, CrossEncoderFiles]:
+    """Name -> checked files, from a comma-separated list of `name=folder`.
+
+    Raises:
+        BadCheckpoint: an entry is malformed, has the name of another model, or is not a cross-encoder of one label.
+    """
+    rerankers: dict[str, CrossEncoderFiles] = {}
+    for entry in filter(None, (part.strip() for part in listed.split(","))):
+        name, equals, source = entry.partition("=")
+        if not (equals and is_name(name)):
+            raise BadCheckpoint(
+                f"SEMBLANCE_RERANK_MODELS: {entry!r} is not of the form name=folder?max_tokens=number, with a name of "
+                "lower-case letters, digits, '.', '_' and '-'"
+            )
+        if name in (*encoders, *rerankers):
+            raise BadCheckpoint(f"SEMBLANCE_RERANK_MODELS: {entry!r} needs another name: there is a model {name}")
+        rerankers[name] = read_cross_encoder(source_of(source))
+    return rerankers
 
 
 def read_aliases(listed: str, models: Collection[str]) -> dict[str, ModelChoice]:
@@ -136,6 +156,7 @@ class LazyModels:
         wait_s: seconds that a caller waits for a load.
         aliases: further names of models.
         calibrations: maps from scores to probabilities.
+        rerankers: those of the same process.
 
     Attributes:
         default: the model that is meant where none is named.
@@ -149,20 +170,20 @@ class LazyModels:
         wait_s: float,
         aliases: Mapping[str, ModelChoice] = MappingProxyType({}),
         calibrations: Calibrations = MappingProxyType({}),
+        rerankers: LazyRerankers = NO_RERANKERS,
     ) -> None:
         self.files = files
+        self.rerankers = rerankers
         self.aliases = aliases
         self.calibrations = calibrations
         self.default = next(iter(files))
         self.since = int(time.time())
-        self._load = load
-        self._wait_s = wait_s
-        self._loads: dict[str, asyncio.Task[Encoder]] = {}
+        self._loads = LazyLoads(lambda name: load(name, files[name]), wait_s)
 
     @property
     def names(self) -> list[str]:
         """Names of the models, then their aliases."""
-        return [*self.files, *self.aliases]
+        return [*self.files, *(alias for alias in self.aliases if alias not in self.rerankers.names)]
 
     def resolve(self, name: str | None) -> ModelChoice:
         """The model and the measure that a name asks for; the model may be unknown."""
@@ -180,49 +201,22 @@ class LazyModels:
         """
         name = self.aliases.get(name, ModelChoice(name)).model if name else name
         name = self.default if name is None else name
+        if name in self.rerankers.files:
+            raise UnknownModel(
+                f"{name!r} is a rerank model, which has no vectors: name it as rerank_model of POST /search or POST "
+                f"/rerank, and as model one of {', '.join(self.names)}"
+            )
         if name not in self.files:
             raise UnknownModel(f"no model {name!r} is served: choose one of {', '.join(self.names)}")
-        task = self.load(name)
-        try:
-            async with asyncio.timeout(self._wait_s):
-                return await asyncio.shield(task)
-        except TimeoutError as error:
-            raise ModelLoading(f"model {name!r} is still loading; retry") from error
-        except Exception as error:
-            raise ModelUnavailable(f"model {name!r} could not be loaded; see the log") from error
+        return await self._loads.get(name)
 
     def load(self, name: str) -> asyncio.Task[Encoder]:
-        """The load of that model, pending or done.
-
-        A refusal is final, as its files do not change; after another failure, as for lack of memory, it is tried again.
-        """
-        if name not in self._loads or _may_succeed(self._loads[name]):
-            self._loads[name] = asyncio.create_task(asyncio.to_thread(self._load_logged, name))
-        return self._loads[name]
-
-    def _load_logged(self, name: str) -> Encoder:
-        try:
-            return self._load(name, self.files[name])
-        except SemblanceError as error:
-            log.error("model %s could not be loaded: %s", name, error)  # noqa: TRY400 - the message says all
-            raise
-        except Exception:
-            log.exception("model %s could not be loaded", name)
-            raise
+        """The load of that model, pending or done."""
+        return self._loads.load(name)
 
     def loaded(self) -> dict[str, Encoder]:
         """Models in memory, by name."""
-        return {
-            name: task.result()
-            for name, task in self._loads.items()
-            if task.done() and not task.cancelled() and task.exception() is None
-        }
-
-
-def _may_succeed(load: asyncio.Task[Encoder]) -> bool:
-    """Whether a load failed for a reason that may pass."""
-    error = load.exception() if load.done() and not load.cancelled() else None
-    return error is not None and not isinstance(error, SemblanceError)
+        return self._loads.loaded()
 
 
 def _choice(name: str) -> ModelChoice:

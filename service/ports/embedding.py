@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from semblance.models.embeddings import TokenEmbeddings, Want
-from semblance.models.protocols import Encoder
+from semblance.models.protocols import Encoder, Reranker
 from semblance.models.text import Role, TokenizedText, Truncate
 
 # Reasons for a cache miss: no entry; a damaged entry; the entry of another key; no answer in time; no connection; the
@@ -74,3 +74,14 @@ class ModelChoices(ServedModels, Protocol):
 
     def resolve(self, name: str | None) -> ModelChoice:
         """Resolve the name of a model, an alias, or `model@measure`; the model may be unknown."""
+
+
+class ServedRerankers(Protocol):
+    """The rerankers that this process serves."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Their names and aliases."""
+
+    async def get(self, name: str) -> Reranker:
+        """Get a reranker by name or alias. Raises UnknownModel, ModelLoading."""

@@ -15,15 +15,16 @@ from semblance.models.alignment.relevant_spans import RelevantSpans, SpanOptions
 from semblance.models.alignment.unit_interval import to_unit_interval
 from semblance.models.catalogue import explainable, required_vectors, similarity
 from semblance.models.embeddings import Doubles, TokenEmbeddings, Want
-from semblance.models.protocols import Encoder, Explainable, Similarity
+from semblance.models.protocols import Encoder, Explainable, Reranker, Similarity
 from semblance.models.text import Truncate
-from semblance.models.tokenization.passages import Cut, Span, auto_cut, cut_passages
-from semblance.service.errors import InvalidRequest
+from semblance.models.tokenization.passages import Cut, Span, auto_cut, cut_passages, overhead
+from semblance.service.errors import InvalidRequest, Problem
 from semblance.service.ports.calibration import Calibrations, FittedCalibration, find_calibration
-from semblance.service.ports.embedding import ModelChoices
+from semblance.service.ports.embedding import ModelChoice, ModelChoices, ServedRerankers
 from semblance.service.turns import Offload, in_thread
 from semblance.service.usecases.compare import CHUNK_PRODUCTS, comparison_cost
 from semblance.service.usecases.explain.word_links import read_texts, strongest_links
+from semblance.service.usecases.stages import ScoredTexts, Stage, pair_score, pairs_with
 from semblance.service.usecases.text_embedder import (
     AT_END,
     EMPTY,
@@ -42,7 +43,8 @@ class RerankParams:
     """A query, its documents, and options.
 
     Attributes:
-        model: name of a served model, an alias, or `model@measure`; None for the default.
+        model: name of a served model or reranker, an alias, or `model@measure`; None for the default.
+        rerank_model: name of a reranker, which orders the documents; None for that of `model`, or none.
         measure: None for that of the model's name, or the default.
         top: most results; None for all documents.
         spans: which relevant spans of the results to return; None for none.
@@ -55,6 +57,7 @@ class RerankParams:
     query: InputText
     documents: Sequence[InputText]
     model: str | None
+    rerank_model: str | None = None
     measure: str | None = None
     top: int | None = None
     truncate: Truncate = "END"
@@ -81,14 +84,18 @@ class RankedDocument:
     """A document by its position in the request, its score, and what explains it.
 
     Attributes:
-        relevance: the probability by the calibration of the measure, or the score mapped to [0, 1] by its bounds; 0 of
-            a document without text.
+        relevance: the score of the reranker mapped to [0, 1]; without one, the probability by the calibration of the
+            measure, or its score mapped to [0, 1] by its bounds; 0 of a document without text.
         score: by the measure; None of a document without text.
+        probability: by the calibration of the measure; None without one.
+        rerank_score: by the reranker, if there is one.
     """
 
     index: int
     relevance: float
     score: float | None
+    probability: float | None = None
+    rerank_score: float | None = None
     spans: RelevantSpans | None = None
     explanation: Explanation | None = None
 
@@ -98,11 +105,13 @@ class Reranking:
     """Results, best first; equal scores keep the order of the request.
 
     Attributes:
+        reranker: the model that orders them, if not the measure does.
         truncated: positions of documents that were truncated.
         limited: whether the request limits what is read of a document.
     """
 
     encoder: Encoder
+    reranker: Reranker | None
     measure: Similarity
     results: Sequence[RankedDocument]
     truncated: Sequence[int]
@@ -112,36 +121,14 @@ class Reranking:
     calibration: FittedCalibration | None
 
 
-@dataclass(frozen=True, slots=True)
-class _ScoredTexts:
-    """Texts that are scored: documents, or passages of those that are too long for the model.
-
-    Attributes:
-        places: (n,) positions of their documents in the request.
-        embeddings: (n,) with their places in the documents.
-        truncated: positions of documents that were truncated.
-        further_tokens: number of tokens of the passages.
-    """
-
-    places: Sequence[int]
-    embeddings: Sequence[TokenEmbeddings]
-    truncated: Sequence[int]
-    further_tokens: int
-
-    def best(self, scores: Doubles) -> dict[int, TokenEmbeddings]:
-        """The best text of each document, the first of equals."""
-        best: dict[int, int] = {}
-        for i, place in enumerate(self.places):
-            if place not in best or scores[i] > scores[best[place]]:
-                best[place] = i
-        return {place: self.embeddings[i] for place, i in best.items()}
-
-
 class Rerank:
     """Scores documents against a query, as a search rescores its candidates."""
 
-    def __init__(self, models: ModelChoices, texts: TextEmbedder, calibrations: Calibrations) -> None:
+    def __init__(
+        self, models: ModelChoices, rerankers: ServedRerankers, texts: TextEmbedder, calibrations: Calibrations
+    ) -> None:
         self._models = models
+        self._rerankers = rerankers
         self._texts = texts
         self._calibrations = calibrations
         self._offload = Offload()
@@ -152,7 +139,7 @@ class Rerank:
         Raises:
             UnknownModel, UnknownMeasure, NotExplainable, InvalidRequest: see the errors of models and service.
         """
-        choice = self._models.resolve(params.model)
+        choice, reranker = await self._models_of(params)
         measure = similarity(params.measure or choice.measure or DEFAULT_MEASURE)
         explainer = explainable(measure.name) if params.explain or params.spans else None
         want: Want = "tokens" if explainer else required_vectors(measure)
@@ -161,29 +148,64 @@ class Rerank:
         query = await self._texts.embed(encoder, [params.query], "query", want, Truncation(params.truncate))
         places, documents, warnings = await self._embed_documents(encoder, params, want)
         scored = await self._scored_texts(encoder, params, places, documents, want)
-        scores, relevance = np.full(len(params.documents), -np.inf), np.zeros(len(params.documents))
         of_texts = await self._score(measure, query.embeddings[0], scored.embeddings)
-        np.maximum.at(scores, scored.places, of_texts)
-        relevance[places] = (
-            calibration.probability(scores[places]) if calibration else to_unit_interval(scores[places], measure.bounds)
+        first = Stage.of(
+            len(params.documents), scored, of_texts, partial(_relevance, measure.bounds, calibration), documents.tokens
         )
-        order = np.argsort(-scores, kind="stable")
-        best = order[relevance[order] >= (params.min_probability or 0)][: params.top].tolist()
+        last = await self._second_stage(reranker, params, places) if reranker else first
+        passing = first.relevance >= (params.min_probability or 0)
+        order = np.argsort(-last.scores, kind="stable")
         with_text = set(places)
-        results = [RankedDocument(i, float(relevance[i]), float(scores[i]) if i in with_text else None) for i in best]
+        results = [
+            RankedDocument(
+                index=i,
+                relevance=float(last.relevance[i]),
+                score=float(first.scores[i]) if i in with_text else None,
+                probability=float(first.relevance[i]) if calibration and i in with_text else None,
+                rerank_score=float(last.scores[i]) if reranker and i in with_text else None,
+            )
+            for i in order[passing[order]][: params.top].tolist()
+        ]
         if explainer:
             best_texts = scored.best(of_texts)
             explain = partial(_explain, explainer, measure.name, query.embeddings[0], best_texts, results, params)
             results = await self._offload.run(f"{measure.name} reranked", len(results), explain)
         return Reranking(
             encoder=encoder,
+            reranker=reranker,
             measure=measure,
             results=results,
-            truncated=scored.truncated,
+            truncated=last.truncated,
             limited=params.max_tokens is not None or params.max_passages is not None,
-            tokens=query.tokens + documents.tokens + scored.further_tokens,
+            tokens=query.tokens + first.tokens + (last.tokens if reranker else 0),
             warnings=[*query.warnings, *warnings, *documents.warnings],
             calibration=calibration,
+        )
+
+    async def _models_of(self, params: RerankParams) -> tuple[ModelChoice, Reranker | None]:
+        """The encoder and the measure of the first stage, and the reranker if one is named."""
+        choice, named = self._models.resolve(params.model), params.rerank_model
+        if choice.model in self._rerankers.names and named is None:
+            choice, named = ModelChoice(None, choice.measure), choice.model
+        if named is None:
+            return choice, None
+        if params.truncate == "START":
+            detail = "a rerank model reads texts from their beginning: truncate at the end"
+            raise InvalidRequest([Problem("/truncation_direction", "invalid_value", detail)])
+        return choice, await self._rerankers.get(named)
+
+    async def _second_stage(self, reranker: Reranker, params: RerankParams, places: Sequence[int]) -> Stage:
+        """Scores by a reranker, which reads long documents in passages of its own."""
+        pairs = await pairs_with(params.query, reranker, self._texts)
+        if params.max_tokens is not None:  # of the document alone
+            query_tokens = overhead(partial(pairs.tokenize, role="document", truncate="END"))
+            params = replace(params, max_tokens=params.max_tokens + query_tokens)
+        texts = [params.documents[place] for place in places]
+        documents = await self._texts.embed(pairs, texts, "document", "pooled", params.truncation_of(pairs))
+        scored = await self._scored_texts(pairs, params, places, documents, "pooled")
+        scores = np.array([pair_score(each) for each in scored.embeddings])
+        return Stage.of(
+            len(params.documents), scored, scores, partial(to_unit_interval, bounds=reranker.bounds), documents.tokens
         )
 
     async def _embed_documents(
@@ -212,12 +234,12 @@ class Rerank:
 
     async def _scored_texts(
         self, encoder: Encoder, params: RerankParams, places: Sequence[int], documents: TextEmbeddings, want: Want
-    ) -> _ScoredTexts:
+    ) -> ScoredTexts:
         """Documents, or their passages if they were truncated at their end; `MAX_PASSAGES` at most."""
         all_truncated = [place for place, cut in zip(places, documents.truncated, strict=True) if cut]
         cut = auto_cut(encoder) if params.truncation_of(encoder) == AT_END else None
         if cut is None or not all_truncated:
-            return _ScoredTexts(places, documents.embeddings, all_truncated, 0)
+            return ScoredTexts(places, documents.embeddings, all_truncated, 0)
         most = params.passages_of(encoder)
         spans = await self._spans(encoder, [params.documents[place] for place in all_truncated], cut, most)
         long = {place: own[:most] for place, own in zip(all_truncated, spans, strict=False)}
@@ -232,7 +254,7 @@ class Rerank:
             for each, own, (place, (start, _)) in zip(found.embeddings, read, parts, strict=True)
         ]
         whole = [pair for pair in zip(places, documents.embeddings, strict=True) if pair[0] not in long]
-        return _ScoredTexts(
+        return ScoredTexts(
             places=[*(place for place, _ in whole), *(place for place, _ in parts)],
             embeddings=[*(each for _, each in whole), *within],
             truncated=[place for place in all_truncated if place not in read_whole],
@@ -267,6 +289,11 @@ class Rerank:
         return np.concatenate([np.zeros(0), *scored])
 
 
+def _relevance(bounds: tuple[float, float], calibration: FittedCalibration | None, scores: Doubles) -> Doubles:
+    """Scores of a measure as probabilities, or mapped to [0, 1] by its bounds."""
+    return calibration.probability(scores) if calibration else to_unit_interval(scores, bounds)
+
+
 def _explain(
     explainer: Explainable,
     measure: str,
@@ -284,5 +311,5 @@ def _explain(
         explanation = explainer.explain(query, document).by_word()
         spans = relevant_spans(explanation, params.spans) if params.spans else None
         links = strongest_links(explanation, measure, read_texts(query, document)) if params.explain else None
-        explained.append(RankedDocument(result.index, result.relevance, result.score, spans, links))
+        explained.append(replace(result, spans=spans, explanation=links))
     return explained

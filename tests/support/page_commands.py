@@ -156,7 +156,7 @@ def serving(command: Sequence[str], folder: Path, environment: Mapping[str, str]
 def score_by_each(url: str) -> list[str]:
     """Score a pair by each model of a service, and return the names of all."""
     with httpx2.Client(base_url=url, timeout=120) as http:
-        names = [each["name"] for each in http.get("/models").json()["models"]]
+        names = [each["name"] for each in http.get("/models").json()["models"] if each["kind"] == "encoder"]
         for name in names:
             body = {"pairs": [{"a": "a cat sleeps", "b": "the old cat"}], "model": name}
             assert http.post("/similarity", json=body).status_code == 200

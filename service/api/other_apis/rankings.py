@@ -68,10 +68,11 @@ def ranking(found: Reranking, documents: int, texts: Sequence[InputText] | None,
     return Ranking(
         id=uuid.uuid4().hex,
         model=found.encoder.name,
+        rerank_model=found.reranker and found.reranker.name,
         measure=found.measure.name,
         calibration=found.calibration and found.calibration.summary,
         space=found.encoder.space,
-        results=[_result(result, found, texts) for result in found.results],
+        results=[_result(result, texts) for result in found.results],
         meta=RankingMeta(
             api_version=ApiVersion(version=version),
             billed_units=BilledUnits(search_units=math.ceil(documents / UNIT)),
@@ -97,18 +98,23 @@ def voyage_response(found: Reranking, texts: Sequence[InputText] | None) -> Voya
     """The response for clients of Voyage, with the texts unless None."""
     return VoyageResponse(
         data=_voyage_results(found, texts),
-        model=found.encoder.name,
+        model=(found.reranker or found.encoder).name,
         usage=TokenUsage(prompt_tokens=found.tokens, total_tokens=found.tokens),
     )
 
 
 def tei_ranks(found: Reranking, texts: Sequence[InputText] | None, *, raw: bool) -> RootModel[list[TeiRank]]:
     """The response for clients of TEI; `raw` scores are not mapped to [0, 1]."""
+
+    def raw_score(result: RankedDocument) -> float:
+        own = result.rerank_score if found.reranker else result.score
+        return LOWEST if own is None else own
+
     return RootModel(
         [
             TeiRank(
                 index=result.index,
-                score=(LOWEST if result.score is None else result.score) if raw else result.relevance,
+                score=raw_score(result) if raw else result.relevance,
                 text=texts and texts[result.index].text,
             )
             for result in found.results
@@ -123,11 +129,12 @@ def _voyage_results(found: Reranking, texts: Sequence[InputText] | None) -> list
     ]
 
 
-def _result(result: RankedDocument, found: Reranking, texts: Sequence[InputText] | None) -> vocabulary.RankedDocument:
+def _result(result: RankedDocument, texts: Sequence[InputText] | None) -> vocabulary.RankedDocument:
     return vocabulary.RankedDocument(
         index=result.index,
         relevance_score=result.relevance,
-        probability=None if found.calibration is None or result.score is None else result.relevance,
+        rerank_score=result.rerank_score,
+        probability=result.probability,
         raw_score=result.score,
         document=RankedText(text=texts[result.index].text) if texts else None,
         relevant_spans=_spans(result.spans),
@@ -148,6 +155,10 @@ def _warnings(found: Reranking) -> list[str]:
         places = ", ".join(map(str, found.truncated[:MAX_PLACES])) + (
             " ..." if len(found.truncated) > MAX_PLACES else ""
         )
-        limit = "fewer tokens" if found.limited else f"the {found.encoder.max_tokens} tokens that the model reads"
+        limit = (
+            "fewer tokens"
+            if found.limited
+            else f"the {(found.reranker or found.encoder).max_tokens} tokens that the model reads"
+        )
         shown.insert(0, f"truncated to {limit}: documents {places}")
     return shown[:MAX_WARNINGS]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from fastapi import APIRouter, Response
 from pydantic import (
@@ -11,8 +10,6 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    JsonValue,
-    PlainValidator,
     WithJsonSchema,
     model_validator,
 )
@@ -22,11 +19,11 @@ from semblance_client.vocabulary.fields import (
     Bounded,
     Measure,
     MinProbability,
+    RerankModel,
     String,
     Text,
     Truncate,
     alternative,
-    keywords,
     one_of,
     require_one_of,
 )
@@ -42,17 +39,17 @@ from semblance.service.api.other_apis.rankings import (
     tei_ranks,
     voyage_response,
 )
+from semblance.service.api.other_apis.rerank_documents import LIST, Documents, text_of_document
 from semblance.service.api.other_apis.tei import Direction, end_of
 from semblance.service.api.other_apis.texts import (
     STRING,
     TEXT,
     TEXT_OBJECT,
-    ModelChoiceName,
     OnlyFalse,
+    RankingModelName,
     VllmFields,
     at_most_one,
     end_if,
-    one_as_list,
     text_of,
 )
 from semblance.service.api.routing import JsonRoute, Use, json_answer, with_truncated
@@ -69,26 +66,9 @@ _FORMS = 'give documents, such as {"query": "a text", "documents": ["one text", 
 _NO_TEXT = "it has no text: give a string, an object with the field text, or rank_fields that name its fields"
 
 
-def _document(value: object) -> object:
-    if not isinstance(value, str | dict):
-        raise PydanticCustomError("invalid_value", "it must be a string, or an object with the field text")
-    return value
-
-
-_DOCUMENT = {"anyOf": [STRING, {"type": "object", "additionalProperties": True}]}
-_LIST = keywords(type="array", items=_DOCUMENT, minItems=1, known_maxItems="max_texts")
-
-_NO_TEXTS = {"properties": {"documents": {"anyOf": [STRING, _LIST]}, "texts": {"type": "null"}}}
+_NO_TEXTS = {"properties": {"documents": {"anyOf": [STRING, LIST]}, "texts": {"type": "null"}}}
 
 Query = Annotated[Text, BeforeValidator(text_of), WithJsonSchema({"anyOf": [TEXT, TEXT_OBJECT]})]
-Documents = Annotated[
-    list[Annotated[Any, PlainValidator(_document)]],
-    Field(min_length=1),
-    Bounded,
-    BeforeValidator(one_as_list),
-    WithJsonSchema({"anyOf": [STRING, _LIST]}),
-]
-
 
 _VOYAGE_FIELDS = {"query", "documents", "model", "top_k", "return_documents", "truncation"}
 
@@ -121,7 +101,9 @@ class RerankRequest(VllmFields):
 
     query: Query
     documents: Documents | None
-    model: ModelChoiceName | None = None
+    model: RankingModelName | None = None
+    rerank_model: RerankModel | None = None
+    """Not Cohere's: the same as a rerank model in `model`, with another first stage than the default."""
     measure: Measure | None = Field(
         None, description=f"Not Cohere's: null is that of the model's name, or {DEFAULT_MEASURE}."
     )
@@ -155,7 +137,7 @@ class RerankRequest(VllmFields):
     truncate_prompt_tokens: Literal[-1] | None = None
     return_embeddings: OnlyFalse | None = None
     raw_scores: bool | None = None
-    """TEI's: with `texts`, scores of the measure, not mapped to [0, 1].
+    """TEI's: with `texts`, scores of the measure or the rerank model, not mapped to [0, 1].
 
     With `documents`, each result has `raw_score`.
     """
@@ -200,19 +182,10 @@ class RerankRequest(VllmFields):
 
     def inputs(self) -> list[InputText]:
         """The texts of the documents. Raises InvalidRequest if some have none."""
-        texts = [self._text(document) for document in self.documents or ()]
+        texts = [text_of_document(document, self.rank_fields) for document in self.documents or ()]
         if missing := [i for i, text in enumerate(texts) if text is None]:
             raise InvalidRequest([Problem(f"/documents/{i}", "invalid_value", _NO_TEXT) for i in missing])
         return [InputText(text or "", f"/documents/{i}") for i, text in enumerate(texts)]
-
-    def _text(self, document: str | dict[str, JsonValue]) -> str | None:
-        if isinstance(document, str):
-            return document
-        if self.rank_fields is None:
-            text = document.get("text")
-            return text if isinstance(text, str) else None
-        lines = [f"{name}: {_shown(document[name])}" for name in self.rank_fields if name in document]
-        return "\n".join(lines) if lines else None
 
 
 class RerankOrTeiRequest(RerankRequest):
@@ -260,10 +233,6 @@ class RerankOrTeiRequest(RerankRequest):
         if self.texts is None:
             return super().inputs()
         return [InputText(text, f"/texts/{i}") for i, text in enumerate(self.texts)]
-
-
-def _shown(value: JsonValue) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 @router.post(
@@ -314,6 +283,7 @@ async def _answer(
             query=InputText(body.query, "/query"),
             documents=texts,
             model=body.model,
+            rerank_model=body.rerank_model,
             measure=body.measure,
             top=body.top,
             truncate=body.end,

@@ -149,6 +149,11 @@ TruncateOrFlag = Annotated[
 ]
 Decode: TypeAlias = Callable[[Sequence[int]], str]
 """The text of token ids. Raises ValueError: an id is unknown."""
+RankingModelName = Annotated[
+    String,
+    Field(description="A name that GET /v1/models lists, such as one of a rerank model, or `model@measure`."),
+    documented(known_pattern="ranking_model", examples=["minilm-words", "minilm@cosine"]),
+]
 ModelChoiceName = Annotated[
     String,
     Field(description="A name that GET /v1/models lists, or `model@measure`; null is the default model."),

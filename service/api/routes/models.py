@@ -19,6 +19,7 @@ from semblance.service.api.parameters import ModelInPath
 from semblance.service.api.routing import StrictRoute, Use
 from semblance.service.errors import UnknownModel
 from semblance.service.model_loading.registry import LazyModels
+from semblance.service.model_loading.rerankers import LazyRerankers
 from semblance.service.ports.calibration import FittedCalibration
 
 router = APIRouter(tags=["models"], route_class=StrictRoute)
@@ -28,7 +29,10 @@ router = APIRouter(tags=["models"], route_class=StrictRoute)
 async def list_models(served: Use[LazyModels]) -> ModelList:
     """The served models and the measures."""
     return ModelList(
-        models=[_model(name, served) for name in served.files],
+        models=[
+            *(_model(name, served) for name in served.files),
+            *(_reranker(name, served.rerankers) for name in served.rerankers.files),
+        ],
         measures=[_measure(name) for name in catalogue.measures()],
     )
 
@@ -36,25 +40,29 @@ async def list_models(served: Use[LazyModels]) -> ModelList:
 @router.get("/v1/models", summary="List models, as OpenAI's API and Cohere's do")
 async def list_model_names(served: Use[LazyModels]) -> ModelCards:
     """The names of the served models, and their aliases."""
-    cards = [_card(name, served) for name in served.names]
+    cards = [_card(name, served) for name in _names(served)]
     return ModelCards(data=cards, models=cards)
 
 
 @router.get("/v1/models/{name:path}", summary="Show a model, as OpenAI's API and Cohere's do")
 async def show_model_name(name: ModelInPath, served: Use[LazyModels]) -> ModelCard:
     """One name of a served model."""
-    if name not in served.names:
-        raise UnknownModel(f"no model {name!r} is served: choose one of {', '.join(served.names)}")
+    if name not in _names(served):
+        raise UnknownModel(f"no model {name!r} is served: choose one of {', '.join(_names(served))}")
     return _card(name, served)
 
 
+def _names(served: LazyModels) -> list[str]:
+    return [*served.names, *served.rerankers.names]
+
+
 def _card(name: str, served: LazyModels) -> ModelCard:
-    model = served.resolve(name).model or served.default
+    model, reranks = served.resolve(name).model or served.default, name in served.rerankers.names
     return ModelCard(
         id=name,
         name=name,
-        endpoints=["embed", "rerank"],
-        context_length=_max_tokens(model, served),
+        endpoints=["rerank"] if reranks else ["embed", "rerank"],
+        context_length=_max_pair_tokens(model, served.rerankers) if reranks else _max_tokens(model, served),
         created=served.since,
     )
 
@@ -65,10 +73,17 @@ def _max_tokens(name: str, served: LazyModels) -> int | None:
     return encoder.max_tokens if encoder else served.files[name].max_tokens
 
 
+def _max_pair_tokens(name: str, served: LazyRerankers) -> int | None:
+    """Most tokens that a reranker reads of a query and a text together, likewise."""
+    reranker = served.loaded().get(name)
+    return reranker.max_tokens if reranker else served.files[name].network.max_tokens
+
+
 def _model(name: str, served: LazyModels) -> Model:
     files, encoder = served.files[name], served.loaded().get(name)
     return Model(
         name=name,
+        kind="encoder",
         default=name == served.default,
         loaded=encoder is not None,
         space=files.space,
@@ -79,6 +94,24 @@ def _model(name: str, served: LazyModels) -> Model:
         build=encoder and encoder.build,
         precision=encoder and encoder.precision,
         calibrations=[_calibrated(*each) for each in served.calibrations.items() if each[0][0] == files.space],
+    )
+
+
+def _reranker(name: str, served: LazyRerankers) -> Model:
+    reranker = served.loaded().get(name)
+    return Model(
+        name=name,
+        kind="reranker",
+        default=False,
+        loaded=reranker is not None,
+        space=served.files[name].network.space,
+        pooling=None,
+        similarity=None,
+        dim=None,
+        max_tokens=_max_pair_tokens(name, served),
+        build=reranker and reranker.build,
+        precision=reranker and "float32",
+        calibrations=[],
     )
 
 

@@ -11,7 +11,7 @@ from semblance.service.cli.toolbox.console import TextTable, print_table
 from semblance.service.cli.toolbox.exits import exit_on
 from semblance.service.cli.toolbox.options import Served
 from semblance.service.model_loading.pulled import pulled_models
-from semblance.service.model_loading.registry import read_served
+from semblance.service.model_loading.registry import read_rerankers, read_served
 from semblance.service.settings import read_settings
 
 
@@ -27,7 +27,9 @@ def models(model: Served = None) -> None:
       semblance models --model 'cls=minilm?pooling=cls' --model 'tuned=minilm?adapter=runs/x/adapter'
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     with exit_on(BadCheckpoint):
-        served = read_served(read_settings(models=",".join(model) if model else None).models)
+        settings = read_settings(models=",".join(model) if model else None)
+        served = read_served(settings.models)
+        rerankers = read_rerankers(settings.rerank_models, served)
     table = Table("name", "pooling", "max tokens", "space", title="Served models (the first is the default)")
     table.add_column("files", overflow="fold")
     for name, files in served.items():
@@ -38,6 +40,10 @@ def models(model: Served = None) -> None:
             files.space[:12],
             str(files.location),
         )
+    for name, reranker in rerankers.items():
+        network = reranker.network
+        limit = str(network.max_tokens or "as the network")
+        table.add_row(name, "none (rerank model)", limit, network.space[:12], str(network.folder))
     Console().print(table)
     if found := pulled_models():
         rows = tuple((str(each.name), each.commit, decimal(each.size), str(each.folder)) for each in found)

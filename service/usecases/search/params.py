@@ -82,5 +82,6 @@ class SearchParams:
 
     @property
     def ranked(self) -> int:
-        """Number of hits to rank: more than are returned where some are chosen of them, or counted."""
-        return self.candidates if self.choice or self.counts_hits else self.request.k
+        """Number of hits to rank: more than `k` where some are chosen, reranked or counted."""
+        more = self.choice or self.counts_hits or self.request.rerank_model is not None
+        return self.candidates if more else self.request.k

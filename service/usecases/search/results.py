@@ -41,6 +41,7 @@ class SearchHit:
     terms: RankedTerms | None = None
     explanation: Explanation | None = None
     highlight: Highlight | None = None
+    rerank_score: float | None = None
 
     @property
     def best(self) -> PassageKey:
@@ -89,6 +90,7 @@ class SearchHit:
         return Hit(
             id=document.id,
             score=self.score,
+            rerank_score=self.rerank_score,
             lexical=self.terms and self._term_match(self.terms, mode),
             probability=calibration and calibration.probability_of(self.score),
             text=self.text,

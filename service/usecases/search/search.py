@@ -12,6 +12,7 @@ from semblance.models.protocols import Encoder
 from semblance.service.errors import CollectionReplaced, WriteConflict
 from semblance.service.ports.calibration import Calibrations, find_calibration
 from semblance.service.ports.documents import PassageKey, unknown_document
+from semblance.service.ports.embedding import ServedRerankers
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.turns import Offload
 from semblance.service.usecases.collections import Collections
@@ -29,12 +30,14 @@ class Search:
         self,
         collections: Collections,
         access: CollectionAccess,
+        rerankers: ServedRerankers,
         texts: TextEmbedder,
         calibrations: Calibrations,
         limits: RequestLimits,
     ) -> None:
         self._collections = collections
         self._access = access
+        self._rerankers = rerankers
         self._texts = texts
         self._calibrations = calibrations
         self._limits = limits
@@ -44,7 +47,7 @@ class Search:
         """Find the documents most similar to each query.
 
         Raises:
-            UnknownCollection, UnknownMeasure, NotExplainable, SpaceMismatch, VersionMismatch,
+            UnknownCollection, UnknownModel, UnknownMeasure, NotExplainable, SpaceMismatch, VersionMismatch,
             VersionNotReached, InvalidRequest, WriteConflict: see the errors of models and service.
         """
         params = SearchParams.of(request, self._limits)
@@ -66,7 +69,8 @@ class Search:
         encoder = await self._collections.encoder_of(collection)
         want: Want = "tokens" if explainer or request.highlight else required_vectors(measure)
         params, queries = await self._encoded(params, encoder, want)
-        if measure.name != INDEX_MEASURE or request.mode != "vector":
+        reranker = await self._rerankers.get(request.rerank_model) if request.rerank_model is not None else None
+        if measure.name != INDEX_MEASURE or request.mode != "vector" or reranker:
             scores = len(params.queries) * params.candidates
             require_at_most("/candidates", scores, self._limits.max_scores, "scores (queries times candidates)")
         return SearchSession(
@@ -75,6 +79,7 @@ class Search:
             index=index,
             calibration=find_calibration(self._calibrations, encoder, measure.name, request.min_probability),
             explainer=explainer,
+            reranker=reranker,
             queries=queries,
             offload=self._offload,
         )

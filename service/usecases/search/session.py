@@ -14,7 +14,7 @@ from semblance.models.alignment.highlight import HighlightOptions, highlight
 from semblance.models.catalogue import explainable
 from semblance.models.embeddings import TokenEmbeddings, unit_rows
 from semblance.models.nearest_passages import explain_passages
-from semblance.models.protocols import Explainable
+from semblance.models.protocols import Explainable, Reranker
 from semblance.models.tokenization.terms import query_terms
 from semblance.service.errors import CollectionReplaced
 from semblance.service.filters import EVERYTHING
@@ -37,7 +37,8 @@ from semblance.service.usecases.search.results import (
     SearchHit,
     facets_response,
 )
-from semblance.service.usecases.text_embedder import TextEmbeddings
+from semblance.service.usecases.stages import pair_score, pairs_with
+from semblance.service.usecases.text_embedder import InputText, TextEmbeddings
 
 ATTEMPTS = 5  # of a request whose collection is replaced; and of a ranking whose hits are rewritten
 
@@ -51,6 +52,7 @@ class SearchSession:
     index: IndexReader
     calibration: FittedCalibration | None
     explainer: Explainable | None
+    reranker: Reranker | None
     queries: TextEmbeddings
     offload: Offload
 
@@ -117,7 +119,11 @@ class SearchSession:
     async def results(self, ranking: RankedHits) -> SearchResults:
         """Choose and explain hits as requested, and drop those below the threshold."""
         request, source = self.params.request, self.scorer.source
-        hits = await self._chosen(self._with_documents(ranking))
+        hits = self._with_documents(ranking)
+        if self.reranker:
+            queries = zip(self.params.queries, hits, strict=True)
+            hits = [await self._reranked(self.reranker, query, found) for query, found in queries]
+        hits = await self._chosen(hits)
         facets = await self._facets(ranking) if request.facets else [None] * len(hits)
         if self.explainer:
             source = "encoder"
@@ -158,6 +164,7 @@ class SearchSession:
             ],
             model=self.scorer.encoder.name,
             space=self.scorer.encoder.space,
+            rerank_model=self.reranker and self.reranker.name,
             measure=self.scorer.measure.name,
             calibration=self.calibration and self.calibration.summary,
             scored_from=source,
@@ -176,6 +183,15 @@ class SearchSession:
         ids = list({hit.document.id for each in passing for hit in each}) if choice.diversity else []
         vectors = await self.scorer.access.search(lambda _: self.index.vectors(ids)) if ids else {}
         return await in_thread(lambda: [choice.of(each, vectors, k) for each in passing])
+
+    async def _reranked(self, reranker: Reranker, query: InputText, hits: Sequence[SearchHit]) -> list[SearchHit]:
+        """Order the hits that pass the threshold by a reranker, which reads their best passages."""
+        pairs = await pairs_with(query, reranker, self.scorer.texts)
+        passing = [hit for hit in hits if self._is_enough(hit.score)]
+        scored = await replace(self.scorer, encoder=pairs).embed({hit.best: hit.text for hit in passing}, "pooled")
+        scores = {passage: pair_score(each) for passage, each in scored.items()}
+        best = sorted(passing, key=lambda hit: (-scores[hit.best], hit.document.id))
+        return [replace(hit, rerank_score=scores[hit.best]) for hit in best]
 
     async def _facets(self, ranking: RankedHits) -> list[Facets]:
         """Count what passes filter and threshold, for each query."""
@@ -275,7 +291,7 @@ class SearchSession:
             return [hit.explained(why) for hit, why in zip(hits, links, strict=True)]
 
         explained = await in_thread(explain)
-        if self.params.request.mode == "lexical" or self.params.choice:
+        if self.params.request.mode == "lexical" or self.params.choice or self.reranker:
             return explained
         return sorted(explained, key=lambda hit: (-hit.combined, hit.document.id))
 

@@ -53,6 +53,27 @@ async def test_a_queued_or_running_text_is_not_encoded_again(worker: Worker) -> 
     assert ran(slow) == {"1": 1, "2": 1, "3": 1}
 
 
+class EqualEncoder(SlowEncoder):
+    """Equal to each of its kind, as the queries of a reranker are."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, EqualEncoder)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+async def test_texts_of_equal_encoders_share_a_batch(worker: Worker) -> None:
+    slow, first, second = SlowEncoder(), EqualEncoder(), EqualEncoder()
+    running = await busy(worker, slow, "1")
+    tasks = [asyncio.create_task(numbers(worker, each, [text])) for each, text in ((first, "2"), (second, "3"))]
+    await queued(worker, 2)
+    for each in (slow, first, second):
+        each.permits.release(100)
+    assert await asyncio.gather(running, *tasks) == [[1.0], [2.0], [3.0]]
+    assert [sorted(batch) for batch in first.batches + second.batches] == [["2", "3"]]
+
+
 async def test_an_answered_text_is_encoded_again(worker: Worker) -> None:
     slow = SlowEncoder()
     slow.permits.release(100)

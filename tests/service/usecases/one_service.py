@@ -15,6 +15,7 @@ from semblance.service.caches.memory import MemoryCache
 from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.errors import UnknownModel
 from semblance.service.indexes.index_folder import IndexFolder
+from semblance.service.model_loading.rerankers import NO_RERANKERS
 from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.embedding import ModelChoice
 from semblance.service.replication.limited_access import LimitedAccess
@@ -65,7 +66,7 @@ class OneService:
         self.collections = collections = Collections(models, access)
         self.index = IndexDocuments(collections, access, DocumentEmbedder(texts))
         self.reembedder = Reembedder(models, collections, access, DocumentEmbedder(texts))
-        self.search = Search(collections, access, texts, {}, LIMITS)
+        self.search = Search(collections, access, NO_RERANKERS, texts, {}, LIMITS)
         self.best_passages = BestPassages(collections, access, texts)
         self.explain = Explain(models, self.best_passages, texts, {})
         self.duplicates = FindDuplicates(collections, access, texts)

@@ -6,6 +6,7 @@ import pytest
 
 from semblance.models.encoders.transformer import Transformer
 from semblance.service.caches.memory import MemoryCache
+from semblance.service.model_loading.rerankers import NO_RERANKERS
 from semblance.service.observability.metrics import Metrics
 from semblance.service.usecases import rerank
 from semblance.service.usecases.rerank import Rerank, RerankParams
@@ -24,6 +25,6 @@ async def test_documents_beyond_the_most_passages_are_truncated(
     texts = TextEmbedder(RecordingEmbedder(), MemoryCache(0), Metrics(), 100_000)
     documents = [InputText(text, f"/documents/{i}") for i, text in enumerate(DOCUMENTS)]
     params = RerankParams(InputText("a word", "/query"), documents, None)
-    found = await Rerank(StaticModels(minilm), texts, {}).rank(params)
+    found = await Rerank(StaticModels(minilm), NO_RERANKERS, texts, {}).rank(params)
     assert found.truncated == truncated
     assert sorted(each.index for each in found.results) == [0, 1, 2, 3]

@@ -98,6 +98,7 @@ def search(  # noqa: PLR0913 - one parameter a field of the request
     filter: Mapping[str, Any] | None = None,  # noqa: A002 - the name of the field
     explain: bool = False,
     candidates: int | None = None,
+    rerank_model: str | None = None,
     min_score: float | None = None,
     min_probability: float | None = None,
     min_version: str | None = None,
@@ -120,7 +121,8 @@ def search(  # noqa: PLR0913 - one parameter a field of the request
         measure: the collection's own by default.
         filter: conditions on metadata, such as `{"category": "shipping"}`.
         explain: whether to return the words behind each score.
-        candidates: nearest documents by vector that a measure other than cosine rescores; 100, or k, by default.
+        candidates: documents that `rerank_model` or a measure other than cosine rescores; 100, or k, by default.
+        rerank_model: a served rerank model, which orders hits by their `rerank_score`; all else is as without it.
         min_score: least score of a hit.
         min_probability: least probability of a hit; the measure needs a calibration.
         min_version: search this version of the collection or a later one.
@@ -148,6 +150,7 @@ def search(  # noqa: PLR0913 - one parameter a field of the request
         filter=filter,
         explain=explain or None,
         candidates=candidates,
+        rerank_model=rerank_model,
         min_score=min_score,
         min_probability=min_probability,
         min_version=min_version,
@@ -282,6 +285,7 @@ def rerank(  # noqa: PLR0913 - one parameter a field of the request
     documents: Sequence[str],
     *,
     model: str | None = None,
+    rerank_model: str | None = None,
     measure: str | None = None,
     top_n: int | None = None,
     min_probability: float | None = None,
@@ -294,6 +298,7 @@ def rerank(  # noqa: PLR0913 - one parameter a field of the request
         query: the query.
         documents: texts; empty ones are ranked last.
         model: a served model, which may have a measure after `@`, such as `minilm@cosine`.
+        rerank_model: a served rerank model, which orders documents by their `rerank_score`; all else is as without it.
         measure: that of the model's name, or `rcmd1_words`, by default.
         top_n: most results; all by default.
         min_probability: least probability of a result; the measure needs a calibration.
@@ -310,6 +315,7 @@ def rerank(  # noqa: PLR0913 - one parameter a field of the request
         query=query,
         documents=list(documents),
         model=model,
+        rerank_model=rerank_model,
         measure=measure,
         top_n=top_n,
         min_probability=min_probability,

@@ -179,6 +179,7 @@ FILTER_SCHEMAS: Mapping[str, Any] = {
 String = Annotated[str, AfterValidator(_well_formed)]
 Text = Annotated[String, documented(minLength=1, pattern=TEXT_PATTERN, known_maxLength="max_text_chars")]
 ModelName = Annotated[String, documented(known_enum="models")]
+RerankModel = Annotated[String, documented(known_pattern="rerank_model")]
 Measure = Annotated[
     String,
     Field(description="One of the measures that GET /models lists.", examples=["rcmd"]),

@@ -17,17 +17,22 @@ class Model(ResponseBody):
     """A served model. What is known only once it is loaded is null until its first use."""
 
     name: str
+    kind: Literal["encoder", "reranker"]
+    """Whether requests name it as `model`, or as `rerank_model`: it then reads a query and a text together, and has
+    neither vectors nor words."""
     default: bool
     loaded: bool
     space: Space
-    pooling: str
-    similarity: str
+    pooling: str | None
+    """Null of a reranker, as are `similarity` and `dim`."""
+    similarity: str | None
     """Comparison for which it was trained: cosine, dot, euclidean or manhattan.
 
     Search compares by cosine.
     """
     dim: int | None
     max_tokens: int | None
+    """Of a text, or of a query and a text together."""
     build: str | None
     precision: str | None
     calibrations: list[CalibratedMeasure]

@@ -56,7 +56,10 @@ class RankedDocument(ResponseBody):
 
     index: int
     relevance_score: float
-    """`raw_score` in [0, 1]: its probability by `calibration`, or mapped by the bounds of the measure."""
+    """`rerank_score` in [0, 1], or else `raw_score`: its probability by `calibration`, or mapped by the bounds of the
+    measure."""
+    rerank_score: float | None = None
+    """The score of `rerank_model`, which orders the documents and has no words; all below is of the first stage."""
     probability: Probability = None
     raw_score: float | None = None
     """The measure itself; absent for a document without text."""
@@ -102,6 +105,8 @@ class Ranking(Scored):
 
     id: str
     object: Literal["rerank"] = "rerank"
+    rerank_model: str | None = None
+    """The model that orders the results, if one was named; `model`, `space` and `measure` are of the first stage."""
     results: list[RankedDocument]
     meta: RankingMeta
     usage: TokenUsage

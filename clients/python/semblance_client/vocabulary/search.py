@@ -27,6 +27,7 @@ from semblance_client.vocabulary.fields import (
     NamedCollection,
     NamedDocument,
     RequestBody,
+    RerankModel,
     Text,
     TruncateField,
     VersionText,
@@ -109,8 +110,11 @@ class SearchRequest(RequestBody):
     mode: Mode = "vector"
     """Whether documents are found by vector, by terms (lexical), or by both (hybrid); auto takes terms into account
     where a document has most of what the query says."""
+    rerank_model: RerankModel | None = None
+    """A second stage: this model reads the query with the best passage of each candidate, and orders the hits. Its
+    score has no words; thresholds, highlights and explanations are of the first stage."""
     candidates: Annotated[int | None, documented(known_maximum="max_candidates")] = Field(None, ge=1)
-    """Documents that a measure other than cosine rescores, or that terms find; null is 100, or k."""
+    """Documents that a measure other than cosine or `rerank_model` rescores, or that terms find; null is 100, or k."""
     passages: int = Field(1, ge=1, le=MAX_PASSAGES)
     """Most passages of a hit."""
     min_score: float | None = Field(None, allow_inf_nan=False)
@@ -143,6 +147,9 @@ class SearchRequest(RequestBody):
             raise PydanticCustomError("out_of_range", "candidates must not be less than k")
         if self.diversity and self.mode == "lexical":
             raise PydanticCustomError("invalid_value", "diversity needs scores of a measure: use another mode")
+        if self.rerank_model is not None and (self.diversity or self.like is not None):
+            detail = "rerank_model needs query or queries in place of like, and no diversity"
+            raise PydanticCustomError("invalid_value", detail)
         if self.group_size > 1 and self.group_by is None:
             raise PydanticCustomError("invalid_value", "group_size needs group_by, a metadata field")
         return self
@@ -227,6 +234,8 @@ class Hit(ResponseBody):
     id: str
     score: float
     """That of the best passage, by the measure."""
+    rerank_score: float | None = None
+    """That of the best passage by `rerank_model`, which orders the hits; it has no words. Null unless requested."""
     lexical: TermMatch | None = None
     """Null where terms do not count."""
     probability: Probability = None
@@ -257,6 +266,8 @@ class SearchResults(Scored):
     """Results in the order of the queries."""
 
     results: list[Hits]
+    rerank_model: str | None = None
+    """The model that orders the hits; null if the measure does."""
     scored_from: Annotated[str, documented(enum=["index", "token_codes", "encoder"])]
     """Origin of the document vectors behind the scores: the index, the collection's token codes, or the encoder."""
     version: str
