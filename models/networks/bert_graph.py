@@ -27,7 +27,7 @@ from semblance.models.networks.shape_buckets import GraphInputs
 from semblance.models.runtime import NetworkFacts
 from semblance.models.tokenization.subwords import serialize_tokenizer
 
-VERSION = 1  # raise it when the graph changes
+VERSION = 2  # raise it when the graph changes
 WORD_TABLE = "embeddings.word_embeddings.weight"
 _OLD_NAMES = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
 _RELATIVE = "encoder.relative_attention_bias.weight"  # of MPNet: (buckets, heads)
