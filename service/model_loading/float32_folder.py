@@ -13,7 +13,8 @@ from semblance.models.files.atomic import write_json
 from semblance.models.files.json_file import read_json
 from semblance.models.formats.transformer_folder import read_transformer
 from semblance.models.model_files.source import Source
-from semblance.models.networks.bert_graph import WORD_TABLE, has_graph, read_network
+from semblance.models.networks.bert_graph import has_graph, read_network
+from semblance.models.networks.graph_layers.bert import WORD_TABLE
 
 
 def write_float32_folder(source: Source, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Whether vectors depend, in any bit, on the other texts of a batch and on the requests that run beside it."""
+"""Whether vectors depend, in any bit, on the batch and on what runs beside it."""
 
 from __future__ import annotations
 
