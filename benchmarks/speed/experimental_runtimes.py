@@ -13,7 +13,7 @@ from onnxruntime.quantization import QuantType, quantize_dynamic
 
 from semblance.models.embeddings import Floats
 from semblance.models.model_files.checkpoint import Checkpoint
-from semblance.models.networks.bert_graph import import_openvino
+from semblance.models.networks.graph_layers.packed import import_openvino
 from semblance.models.networks.torch_network import TorchNetwork
 from semblance.models.text import Ints
 

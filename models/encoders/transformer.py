@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,12 +12,15 @@ from semblance.models.embeddings import Floats, TokenEmbeddings, Want, unit_rows
 from semblance.models.encoders.pooling import joined_poolings, pooling_factor, pooling_weights
 from semblance.models.errors import BadCheckpoint, DeviceLost, OutOfDeviceMemory
 from semblance.models.files.digests import digest
+from semblance.models.files.json_file import read_json
 from semblance.models.model_files.checkpoint import Checkpoint
 from semblance.models.networks.agreement import MIN_COSINE, PROBES, require_agreement
 from semblance.models.networks.bert_graph import has_graph
 from semblance.models.runtime import RUNTIMES, Compute, Runtime, require_torch
 from semblance.models.text import Role, TokenizedText, Truncate
 from semblance.models.tokenization.subwords import fast_tokenizer
+
+log = logging.getLogger(__name__)
 
 
 class Transformer:
@@ -182,5 +186,12 @@ def default_runtime(checkpoint: Checkpoint, device: str) -> str:
         require_torch(f"the device {device}")
     elif has_graph(checkpoint):
         return "openvino"
-    require_torch(f"{checkpoint.folder}, whose network or tokenizer is not of BERT's kind,")
+    else:
+        require_torch(f"{checkpoint.folder}, whose network or tokenizer is not of BERT's kind,")
+        kind = read_json(checkpoint.folder / "config.json", dict).get("model_type")
+        log.warning(
+            "%s runs by torch, slower on a CPU: its network (%s) or tokenizer is not of BERT's kind",
+            checkpoint.folder,
+            kind,
+        )
     return "torch"

@@ -1,4 +1,4 @@
-"""Networks of BERT's kind: the same layers, under names of their own."""
+"""Networks of BERT's kind: the same layers, under names of their own; and ModernBERT."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from semblance.models.files.four_bit import Q4_0
 
 WORD_TABLE = "embeddings.word_embeddings.weight"
 _OLD_NAMES = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
+ENDS_DIFFERENTLY = "changes the vectors behind its last layer, as earlier ones are not: leave layer out"
 _GENERIC = ("PreTrainedTokenizerFast", "TokenizersBackend")  # classes that read tokenizer.json as it is
 _PLAIN: Mapping[str, tuple[object, ...]] = {  # settings under which the layers are BERT's; the first is the default
     "hidden_act": ("gelu",),
@@ -32,6 +33,8 @@ class Family:
         weights: parts of the names of its weights -> those of BERT, replaced in this order.
         settings: settings of BERT -> its names for them.
         padding: id of the padding token, behind which its positions are counted; None if they are counted from 0.
+        plain: settings under which its layers are the known ones, likewise, besides those of all.
+        pre_norm: whether a norm precedes each part of a layer, as in ModernBERT, not BERT.
     """
 
     prefix: str
@@ -39,6 +42,8 @@ class Family:
     weights: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
     padding: int | None = None
+    plain: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
+    pre_norm: bool = False
 
     def types_pairs(self, tokenizer_config: Mapping[str, Any]) -> bool:
         """Whether its tokenizer tells the types of tokens, as in transformers."""
@@ -102,6 +107,13 @@ _FAMILIES: Mapping[str, Family] = {  # by `model_type` of config.json
         },
     ),
     "electra": Family("electra", ("ElectraTokenizer", "ElectraTokenizerFast", *_WORD_PIECES)),
+    "modernbert": Family(
+        "model",
+        _GENERIC,
+        settings={"layer_norm_eps": "norm_eps", "hidden_act": "hidden_activation"},
+        plain=dict.fromkeys(("attention_bias", "mlp_bias", "norm_bias"), (False,)),
+        pre_norm=True,
+    ),
     "mpnet": Family(
         "mpnet",
         ("MPNetTokenizer", "MPNetTokenizerFast"),
@@ -124,8 +136,16 @@ def family_of(config: Mapping[str, Any]) -> Family | None:
     family = _FAMILIES.get(str(config.get("model_type")))
     if family is None or family.padding not in (None, config.get("pad_token_id", 1)):
         return None
-    settings = family.bert_settings(config)
-    return family if all(settings.get(name, known[0]) in known for name, known in _PLAIN.items()) else None
+    settings, plain = family.bert_settings(config), {**_PLAIN, **family.plain}
+    is_plain = all(settings.get(name, known[0]) in known for name, known in plain.items())
+    return family if is_plain and _has_plain_rotation(config) else None
+
+
+def _has_plain_rotation(config: Mapping[str, Any]) -> bool:
+    """Whether angles of rotary positions, if there are any, are not stretched for long texts."""
+    rotations: Mapping[str, Any] = config.get("rope_parameters") or {}
+    kinds = [(each or {}).get("rope_type", "default") for each in rotations.values()]
+    return not config.get("rope_scaling") and all(kind == "default" for kind in kinds)
 
 
 def is_plain_tokenizer(family: Family, tokenizer: Tokenizer, config: Mapping[str, Any]) -> bool:

@@ -11,6 +11,8 @@ from semblance.models.files.json_file import read_json
 from semblance.models.files.tensors import Shape, require_finite, shapes_of
 from semblance.models.model_files.bert_families import WORD_TABLE, family_of
 
+_WORD_TABLES = {WORD_TABLE, "embeddings.tok_embeddings.weight"}
+
 
 def require_sound_weights(folder: Path) -> None:
     """Reject weights that are missing, not finite, or do not fit settings and tokenizer.
@@ -27,8 +29,10 @@ def require_sound_weights(folder: Path) -> None:
         shapes = {
             family.bert_name(family.own_name(name)): each for file in files for name, each in shapes_of(file).items()
         }
-        _require_fitting(folder, shapes, family.bert_settings(config))
-        _require_rows(folder, shapes[WORD_TABLE][0])
+        if not family.pre_norm:  # and otherwise when it is loaded
+            _require_fitting(folder, shapes, family.bert_settings(config))
+        for table in shapes.keys() & _WORD_TABLES:
+            _require_rows(folder, shapes[table][0])
     for file in files:
         require_finite(file)
 

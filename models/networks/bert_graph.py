@@ -5,49 +5,33 @@ The graph takes packed texts, as that of `graph_export` does: only attention see
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from semblance.models.embeddings import Floats
 from semblance.models.errors import BadCheckpoint
-from semblance.models.files.four_bit import OFFSET, FourBit
+from semblance.models.files.four_bit import FourBit
 from semblance.models.files.json_file import read_json
 from semblance.models.files.tensors import read_weights
-from semblance.models.model_files.bert_families import WORD_TABLE, Family, family_of, is_plain_tokenizer
+from semblance.models.model_files.bert_families import (
+    ENDS_DIFFERENTLY,
+    WORD_TABLE,
+    Family,
+    family_of,
+    is_plain_tokenizer,
+)
 from semblance.models.model_files.checkpoint import Checkpoint
-from semblance.models.model_files.dense import Dense
+from semblance.models.networks.graph_layers.bert import TYPE_TABLE, BertLayers
+from semblance.models.networks.graph_layers.modernbert import ModernBertLayers
+from semblance.models.networks.graph_layers.packed import PackedLayers
 from semblance.models.networks.lora_merge import merge
-from semblance.models.networks.shape_buckets import GraphInputs
 from semblance.models.runtime import NetworkFacts
 from semblance.models.tokenization.subwords import serialize_tokenizer
 
-VERSION = 1  # raise it when the graph changes
-_TYPES = "embeddings.token_type_embeddings.weight"
-_RELATIVE = "encoder.relative_attention_bias.weight"  # of MPNet: (buckets, heads)
-_ACTIVATIONS = {  # nodes of those of dense.py
-    "Identity": None,
-    "Tanh": "tanh",
-    "ReLU": "relu",
-    "GELU": "gelu",
-    "Sigmoid": "sigmoid",
-    "SiLU": "swish",
-}
-_UNSEEN = -1e9  # added to the product of tokens of which one is padding
-_FARTHEST = 128  # MPNet does not tell positions apart that are this far away
-
-
-def import_openvino() -> Any:
-    """Import OpenVINO with telemetry disabled."""
-    sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # its import fails, which OpenVINO expects
-    import openvino  # noqa: PLC0415 - not installed everywhere
-
-    return openvino
+VERSION = 2  # raise it when the graph changes
 
 
 def has_graph(checkpoint: Checkpoint) -> bool:
@@ -88,40 +72,51 @@ def bert_graph(checkpoint: Checkpoint) -> BertGraph:
     It ends after the layer of the checkpoint; the weights of layers above are not in it.
 
     Raises:
-        BadCheckpoint: weights are missing or damaged, or have other shapes than config.json says.
+        BadCheckpoint: weights are missing or damaged, or have other shapes than config.json says; or the network cannot
+            end earlier.
     """
     family, config = _family(checkpoint)
     if checkpoint.layer is not None:
+        if family.pre_norm:
+            raise BadCheckpoint(f"a {config['model_type']} {ENDS_DIFFERENTLY}")
         config["num_hidden_layers"] = checkpoint.layer
     read, table = read_network(checkpoint)
     weights = {family.bert_name(name): tensor for name, tensor in read.items()}
     try:
-        graph = _Layers(weights, config, table).graph(checkpoint.modules.heads)
-        positions = len(weights["embeddings.position_embeddings.weight"]) - family.first_position
-        dim = checkpoint.modules.heads[-1].out_features if checkpoint.modules.heads else int(config["hidden_size"])
+        heads = checkpoint.modules.heads
+        layers: PackedLayers = (
+            ModernBertLayers(weights, config) if family.pre_norm else BertLayers(weights, config, table)
+        )
+        graph, positions = layers.graph(heads), layers.positions - family.first_position
+        dim = heads[-1].out_features if heads else int(config["hidden_size"])
     except KeyError as error:
         raise BadCheckpoint(f"{checkpoint.folder} lacks weights or settings of its network, such as {error}") from error
     except (RuntimeError, ValueError) as error:  # of OpenVINO, if shapes do not fit
         raise BadCheckpoint(f"the weights in {checkpoint.folder} do not fit its config.json: {error}") from error
     tokenizer = _read_tokenizer(checkpoint)
-    padding = read_json(checkpoint.folder / "tokenizer_config.json", dict).get("pad_token", "[PAD]")
-    padding = padding.get("content") if isinstance(padding, dict) else padding
     facts = NetworkFacts(
         dim=dim,
         max_tokens=min(checkpoint.max_tokens or positions, positions),
-        pad_id=tokenizer.token_to_id(str(padding)) or 0,
+        pad_id=_pad_id(checkpoint, tokenizer),
         first_position=family.first_position,
         tokenizer=serialize_tokenizer(tokenizer, checkpoint.lower_case),
-        type_rows=_type_rows(checkpoint, family, weights),
+        type_rows=_type_rows(checkpoint, family, weights, layers.positions),
     )
     return BertGraph(graph, facts)
 
 
-def _type_rows(checkpoint: Checkpoint, family: Family, weights: Mapping[str, Floats]) -> int:
+def _type_rows(checkpoint: Checkpoint, family: Family, weights: Mapping[str, Floats], positions: int) -> int:
     """Number of positions, before the rows of the second type; 0 if pairs have one type."""
     config = read_json(checkpoint.folder / "tokenizer_config.json", dict)
-    typed = family.types_pairs(config) and len(weights.get(_TYPES, ())) > 1
-    return len(weights["embeddings.position_embeddings.weight"]) if typed else 0
+    return positions if family.types_pairs(config) and len(weights.get(TYPE_TABLE, ())) > 1 else 0
+
+
+def _pad_id(checkpoint: Checkpoint, tokenizer: Tokenizer) -> int:
+    """Id of the padding token: as its settings name it, or else of the tokenizer or network."""
+    token = read_json(checkpoint.folder / "tokenizer_config.json", dict).get("pad_token")
+    named = tokenizer.token_to_id(token["content"] if isinstance(token, dict) else token) if token else None
+    padding = tokenizer.padding or read_json(checkpoint.folder / "config.json", dict)
+    return int(padding.get("pad_id", padding.get("pad_token_id")) or 0) if named is None else named
 
 
 def _family(checkpoint: Checkpoint) -> tuple[Family, dict[str, Any]]:
@@ -149,139 +144,5 @@ def read_network(checkpoint: Checkpoint) -> tuple[dict[str, Floats], FourBit | N
 
 def _is_linear(name: str) -> bool:
     """Whether a weight is the matrix of a linear layer."""
-    others = ("embeddings.weight", "LayerNorm.weight", "layer_norm.weight", "relative_attention_bias.weight")
-    return name.endswith(".weight") and not name.endswith(others)
-
-
-def _buckets(distances: NDArray[np.int64], buckets: int) -> NDArray[np.int64]:
-    """The bucket of each distance, as in MPNet: half a side, far ones in logarithmic steps."""
-    half = buckets // 2
-    exact, far = half // 2, np.abs(distances)
-    steps = np.log(np.maximum(far, 1) / exact) / np.log(_FARTHEST / exact) * (half - exact)
-    beyond = np.minimum(exact + steps.astype(np.int64), half - 1)
-    found: NDArray[np.int64] = np.where(far < exact, far, beyond) + half * (distances > 0)
-    return found
-
-
-class _Layers:
-    """The layers of a network of BERT's kind as nodes of OpenVINO.
-
-    Args:
-        weights: by name.
-        config: that of the folder.
-        table: that of the words, if it has four bits.
-
-    Raises:
-        KeyError: a weight or a setting is missing.
-    """
-
-    def __init__(self, weights: Mapping[str, Floats], config: Mapping[str, Any], table: FourBit | None) -> None:
-        self._table = table
-        self._openvino = import_openvino()
-        self._op = self._openvino.opset13
-        self._weights = weights
-        self._dim, self._heads = int(config["hidden_size"]), int(config["num_attention_heads"])
-        self._layers, self._epsilon = int(config["num_hidden_layers"]), float(config.get("layer_norm_eps", 1e-12))
-
-    def graph(self, heads: Sequence[Dense]) -> Any:
-        """The whole network: embeddings, layers, and heads of token vectors."""
-        op = self._op
-        ids, positions, places = (op.parameter([-1], np.int64, name) for name in ("ids", "positions", "places"))
-        tokens, real = op.parameter([-1, -1], np.int64, "tokens"), op.parameter([-1, -1], np.bool_, "real")
-        seen = op.unsqueeze(real, self._integers(1, 2))  # (b, 1, 1, l)
-        if _RELATIVE in self._weights:
-            seen = op.select(seen, self._distances(real), op.constant(np.float32(_UNSEEN)))
-        hidden = self._embeddings(ids, positions)
-        for i in range(self._layers):
-            layer = f"encoder.layer.{i}"
-            attended = self._attention(hidden, tokens, places, seen, f"{layer}.attention.self")
-            hidden = self._add_norm(hidden, attended, f"{layer}.attention.output")
-            inner = op.gelu(self._linear(hidden, f"{layer}.intermediate.dense"), "ERF")
-            hidden = self._add_norm(hidden, inner, f"{layer}.output")
-        for head in heads:
-            hidden = self._dense(hidden, head)
-        inputs = GraphInputs(ids, positions, tokens, real, places)
-        return self._openvino.Model([op.result(hidden)], list(inputs), "bert")
-
-    def _embeddings(self, ids: Any, positions: Any) -> Any:
-        """(T,) -> (T, d): positions of the second type come behind those of the first."""
-        weights = self._weights
-        places = weights["embeddings.position_embeddings.weight"]
-        if _TYPES in weights:
-            places = np.concatenate([places + of_type for of_type in weights[_TYPES][:2]])
-        table = self._table
-        words = self._words(table, ids) if table else self._rows(self._numbers(weights[WORD_TABLE]), ids)
-        summed = self._op.add(words, self._rows(self._numbers(places), positions))
-        normal = self._norm(summed, "embeddings.LayerNorm")
-        return self._linear(normal, "embeddings_project") if "embeddings_project.weight" in weights else normal
-
-    def _distances(self, real: Any) -> Any:
-        """(b, l) -> (1, h, l, l): what MPNet adds to products of tokens, by how far apart they are."""
-        op = self._op
-        zero, one = op.constant(np.int64(0)), op.constant(np.int64(1))
-        places = op.range(zero, op.gather(op.shape_of(real), one, zero), one, "i64")
-        apart = op.subtract(op.unsqueeze(places, self._integers(0)), op.unsqueeze(places, self._integers(1)))
-        rows = op.add(op.clamp(apart, -_FARTHEST, _FARTHEST), op.constant(np.int64(_FARTHEST)))
-        buckets = _buckets(np.arange(-_FARTHEST, _FARTHEST + 1), len(self._weights[_RELATIVE]))
-        table = self._numbers(np.ascontiguousarray(self._weights[_RELATIVE][buckets]))
-        return op.unsqueeze(op.transpose(self._rows(table, rows), self._integers(2, 0, 1)), self._integers(0))
-
-    def _words(self, table: FourBit, ids: Any) -> Any:
-        """Rows of the table of words (T, d), of which only these are made float32."""
-        op = self._op
-        halves = self._rows(self._numbers(table.halves), ids)  # (T, d / 32, 16)
-        low = op.convert(op.bitwise_and(halves, op.constant(np.uint8(15))), "f32")
-        high = op.divide(op.subtract(op.convert(halves, "f32"), low), op.constant(np.float32(16)))
-        scales = op.unsqueeze(op.convert(self._rows(self._numbers(table.scales), ids), "f32"), self._integers(2))
-        numbers = op.multiply(op.subtract(op.concat([low, high], 2), op.constant(np.float32(OFFSET))), scales)
-        return op.reshape(numbers, self._integers(-1, self._dim), False)
-
-    def _attention(self, hidden: Any, tokens: Any, places: Any, seen: Any, name: str) -> Any:
-        """(T, d) -> (T, d): each token attends to those of its text."""
-        op, swap = self._op, self._integers(0, 2, 1, 3)
-        split = self._integers(0, 0, self._heads, self._dim // self._heads)
-        query, key, value = (
-            op.transpose(op.reshape(self._rows(self._linear(hidden, f"{name}.{part}"), tokens), split, True), swap)
-            for part in ("query", "key", "value")
-        )  # (b, h, l, d / h)
-        attended = op.transpose(op.scaled_dot_product_attention(query, key, value, seen), swap)
-        return self._rows(op.reshape(attended, self._integers(-1, self._dim), False), places)
-
-    def _add_norm(self, hidden: Any, change: Any, name: str) -> Any:
-        added = self._op.add(hidden, self._linear(change, f"{name}.dense"))
-        return self._norm(added, f"{name}.LayerNorm")
-
-    def _dense(self, x: Any, head: Dense) -> Any:
-        """A layer of token vectors (T, in) -> (T, out)."""
-        op, matrices = self._op, head.matrices()
-        mapped = self._affine(x, matrices["weight"], matrices.get("bias"))
-        if (node := _ACTIVATIONS[head.activation]) is not None:
-            mapped = op.gelu(mapped, "ERF") if node == "gelu" else getattr(op, node)(mapped)
-        if not head.residual:
-            return mapped
-        return op.add(mapped, self._affine(x, matrices["residual"]) if "residual" in matrices else x)
-
-    def _linear(self, x: Any, name: str) -> Any:
-        return self._affine(x, self._weights[f"{name}.weight"], self._weights[f"{name}.bias"])
-
-    def _affine(self, x: Any, weight: Floats, bias: Floats | None = None) -> Any:
-        """X W^T + b."""
-        product = self._op.matmul(x, self._numbers(weight), False, True)
-        return product if bias is None else self._op.add(product, self._numbers(bias[None]))
-
-    def _norm(self, x: Any, name: str) -> Any:
-        op, weights = self._op, self._weights
-        normal = op.mvn(x, self._integers(-1), True, self._epsilon, "inside_sqrt")
-        scaled = op.multiply(normal, self._numbers(weights[f"{name}.weight"][None]))
-        return op.add(scaled, self._numbers(weights[f"{name}.bias"][None]))
-
-    def _rows(self, table: Any, indices: Any) -> Any:
-        """Rows of a table (r, d), in the shape of the indices."""
-        return self._op.gather(table, indices, self._op.constant(np.int64(0)))
-
-    def _numbers(self, weights: NDArray[Any]) -> Any:
-        """Weights as they lie in memory, not copied: the node keeps the array."""
-        return self._op.constant(weights, shared_memory=True)
-
-    def _integers(self, *values: int) -> Any:
-        return self._op.constant(np.array(values, np.int64))
+    others = ("embeddings.weight", "norm.weight", "relative_attention_bias.weight")
+    return name.endswith(".weight") and not name.lower().endswith(others)

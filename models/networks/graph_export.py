@@ -78,7 +78,8 @@ def export_graph(checkpoint: Checkpoint) -> tuple[Any, NetworkFacts, list[Floats
 
     Raises:
         BadCheckpoint: see `TorchNetwork`.
-        NotExportable: its attention depends on more than the tokens of a text, or torch cannot export it.
+        NotExportable: its attention cannot be replaced, or depends on more than the tokens of a text; or torch cannot
+            export it.
     """
     whole = TorchNetwork(checkpoint)
     facts = whole.facts

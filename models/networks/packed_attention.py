@@ -15,6 +15,8 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 from transformers import AttentionInterface
 
+from semblance.models.errors import NotExportable
+
 NAME = "packed"  # key of the function in the registry of transformers
 KERNEL_TYPES = (torch.bfloat16, torch.float16)  # number types of the flash attention kernel
 
@@ -35,7 +37,13 @@ class TextLayout(Protocol):
 
 
 def use_packed_attention(network: Any) -> None:
-    """Make a network use `packed_attention`; its calls then need `packed`, a `TextLayout`."""
+    """Make a network use `packed_attention`; its calls then need `packed`, a `TextLayout`.
+
+    Raises:
+        NotExportable: the attention of this kind of network cannot be replaced.
+    """
+    if not network._can_set_attn_implementation():  # noqa: SLF001 - asked first, as transformers only prints a warning
+        raise NotExportable(f"a {network.config.model_type} has attention of its own, which cannot be replaced")
     AttentionInterface.register(NAME, packed_attention)
     network.set_attn_implementation(NAME)
 

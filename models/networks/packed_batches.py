@@ -138,8 +138,8 @@ class PackedBatches:
         original = self._network.config._attn_implementation  # noqa: SLF001 - transformers has no public accessor
         probes = _probe_ids(self._network.config)
         alone, ones = [self._encode_one(probe) for probe in probes], [np.ones(len(each), np.float32) for each in probes]
+        use_packed_attention(self._network)
         try:
-            use_packed_attention(self._network)
             # compared in float32, because rounding in bfloat16 would hide small influences of other texts
             packed = self.run(probes, ones, "tokens").vectors
             if precision == "bfloat16":

@@ -15,6 +15,7 @@ from semblance.models.embeddings import Floats, Integers, Precision
 from semblance.models.errors import BadCheckpoint
 from semblance.models.files.four_bit import Q4_0
 from semblance.models.files.tensors import read_weights
+from semblance.models.model_files.bert_families import ENDS_DIFFERENTLY
 from semblance.models.model_files.checkpoint import Checkpoint
 from semblance.models.model_files.dense import Dense
 from semblance.models.networks.device_errors import device_errors
@@ -200,10 +201,7 @@ def _end_after(network: Any, layer: int) -> None:
         network.config.num_hidden_layers = layer
         ended = network(input_ids=probe).last_hidden_state
     if not torch.allclose(ended, expected, atol=_ROUNDING):
-        raise BadCheckpoint(
-            f"a {network.config.model_type} changes the vectors behind its last layer, as earlier ones are not: leave "
-            "layer out"
-        )
+        raise BadCheckpoint(f"a {network.config.model_type} {ENDS_DIFFERENTLY}")
 
 
 def first_position(network: Any) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from semblance.models.networks.bert_graph import import_openvino
+from semblance.models.networks.graph_layers.packed import import_openvino
 
 MIN_GAIN = 1.2  # times as fast: less gains nothing in a whole network, and would let the choice vary between starts
 ROUNDS = 10

@@ -24,8 +24,9 @@ from semblance.models.files.json_file import read_json
 from semblance.models.model_files.checkpoint import Checkpoint
 from semblance.models.networks.agreement import PROBES, probe_ids
 from semblance.models.networks.bert_graph import VERSION as BERT_GRAPH
-from semblance.models.networks.bert_graph import BertGraph, bert_graph, has_graph, import_openvino
+from semblance.models.networks.bert_graph import BertGraph, bert_graph, has_graph
 from semblance.models.networks.export_cache import cached_export
+from semblance.models.networks.graph_layers.packed import import_openvino
 from semblance.models.networks.shape_buckets import graph_inputs
 from semblance.models.processor.matrix_speed import faster_in_bfloat16
 from semblance.models.processor.usable_cores import usable_cores

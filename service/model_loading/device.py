@@ -141,10 +141,13 @@ def load_encoder(name: str, files: ModelFiles, device: str, settings: Settings) 
     for compute in _candidates(device, settings):
         log.info("loading model %s on %s by %s in %s", name, device, compute.runtime, compute.precision)
         try:
-            return _load_timed(name, files, compute)
+            encoder = _load_timed(name, files, compute)
         except (NotExportable, BuildDisagrees) as error:
-            refusal = type(error)(str(error))  # without its traceback, which refers to the network
-            log.warning("model %s cannot run by %s in %s: %s", name, compute.runtime, compute.precision, refusal)
+            refusal = type(error)(_one_line(error))  # without its traceback, which refers to the network
+        else:
+            if refusal is not None:
+                log.warning("model %s runs by %s in %s, slower: %s", name, compute.runtime, compute.precision, refusal)
+            return encoder
         gc.collect()  # networks contain reference cycles, and the next one needs the memory
     assert refusal is not None, "there is at least one candidate"
     raise refusal
@@ -163,6 +166,10 @@ def load_reranker(name: str, files: CrossEncoderFiles, device: str, settings: Se
     reranker = CrossEncoder(name, files, Compute(device, "float32", settings.runtime, threads=settings.threads))
     log.info("loaded rerank model %s in %.1f s", name, time.perf_counter() - began)
     return reranker
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
 
 
 def _load_timed(name: str, files: ModelFiles, compute: Compute) -> Encoder:

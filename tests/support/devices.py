@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from semblance.models.networks.bert_graph import import_openvino
+from semblance.models.networks.graph_layers.packed import import_openvino
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 

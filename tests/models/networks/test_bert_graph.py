@@ -20,7 +20,9 @@ from transformers.models.mpnet.modeling_mpnet import MPNetEncoder
 from semblance.models.errors import BadCheckpoint
 from semblance.models.model_files.checkpoint import Checkpoint, read_checkpoint
 from semblance.models.model_files.lora import read_low_rank_adapter
-from semblance.models.networks.bert_graph import _buckets, bert_graph, has_graph, import_openvino
+from semblance.models.networks.bert_graph import bert_graph, has_graph
+from semblance.models.networks.graph_layers.bert import buckets_of
+from semblance.models.networks.graph_layers.packed import import_openvino
 from semblance.models.networks.shape_buckets import graph_inputs
 from semblance.models.networks.torch_network import TorchNetwork
 from semblance.service.model_loading.registry import read_source, source_of
@@ -145,11 +147,54 @@ def test_networks_of_the_kind_have_the_vectors_of_torch(
         require_same(checkpoint, (1, 7, 157, 12), VOCABULARY)
 
 
+MODERN = {
+    "as transformers saves it": {"local_attention": 16},
+    "with names of older folders": {"layer_types": None, "rope_parameters": None, "global_attn_every_n_layers": 2},
+    "with other angles": {
+        "rope_parameters": {"full_attention": {"rope_theta": 500.0}, "sliding_attention": {"rope_theta": 80.0}}
+    },
+}
+
+
+@pytest.mark.parametrize("changes", MODERN.values(), ids=MODERN)
+def test_a_modernbert_has_the_vectors_of_torch(small: Path, tmp_path: Path, changes: dict[str, object]) -> None:
+    folder = folder_of("modernbert", small, tmp_path / "model")
+    edit(folder / "config.json", **changes)
+    adapter = save_adapter(random_network("modernbert"), tmp_path / "adapter", target_modules="all-linear")
+    for each in (None, read_low_rank_adapter(adapter)):
+        checkpoint = read_checkpoint(folder, adapter=each)
+        assert has_graph(checkpoint)
+        require_same(checkpoint, (1, 7, 157, 12, 300), VOCABULARY)
+    add_head(folder, 5)
+    require_same(read_checkpoint(folder), (20,), VOCABULARY)
+
+
+def test_a_modernbert_does_not_end_at_an_inner_layer(small: Path, tmp_path: Path) -> None:
+    checkpoint = read_checkpoint(folder_of("modernbert", small, tmp_path / "model"), layer=2)
+    with pytest.raises(BadCheckpoint, match="a modernbert changes the vectors behind its last layer"):
+        bert_graph(checkpoint)
+
+
+MODERN_OTHERS: dict[str, dict[str, object]] = {
+    "biases": {"mlp_bias": True},
+    "another activation": {"hidden_activation": "silu"},
+    "stretched angles": {"rope_parameters": {"full_attention": {"rope_type": "yarn", "factor": 2.0}}},
+}
+
+
+@pytest.mark.parametrize("changes", MODERN_OTHERS.values(), ids=MODERN_OTHERS)
+def test_other_modernberts_are_left_to_torch(small: Path, tmp_path: Path, changes: dict[str, object]) -> None:
+    folder = folder_of("modernbert", small, tmp_path / "model")
+    assert has_graph(read_checkpoint(folder))
+    edit(folder / "config.json", **changes)
+    assert not has_graph(read_checkpoint(folder))
+
+
 @pytest.mark.parametrize("buckets", [8, 32, 64])
 def test_distances_are_in_the_buckets_of_mpnet(buckets: int) -> None:
     distances = np.arange(-300, 301)
     expected = MPNetEncoder.relative_position_bucket(torch.from_numpy(distances), buckets)  # type: ignore[no-untyped-call]
-    np.testing.assert_array_equal(_buckets(distances, buckets), expected.numpy())
+    np.testing.assert_array_equal(buckets_of(distances, buckets), expected.numpy())
 
 
 OTHERS: dict[str, tuple[str, dict[str, object]]] = {

@@ -37,12 +37,12 @@ def test_every_token_has_exactly_one_cell(lengths: list[int]) -> None:
     assert inputs.tokens.shape == (next_size(len(lengths), TEXTS), next_size(max(lengths), WIDTHS))
 
 
-@pytest.mark.parametrize(("sizes", "most", "distinct"), [(TOKENS, 8192, 48), (WIDTHS, 8192, 40), (TEXTS, 400, 27)])
+@pytest.mark.parametrize(("sizes", "most", "distinct"), [(TOKENS, 8192, 48), (WIDTHS, 8192, 36), (TEXTS, 400, 27)])
 def test_sizes_are_few_and_close_to_the_request(sizes: tuple[int, ...], most: int, distinct: int) -> None:
     rounded = [next_size(size, sizes) for size in range(1, most + 1)]
     assert len(set(rounded)) == distinct
     assert rounded == sorted(rounded)
-    assert all(size <= padded < size + max(8, size / 2) for size, padded in enumerate(rounded, 1))
+    assert all(size <= padded < size + max(16, size / 2) for size, padded in enumerate(rounded, 1))
     assert all(padded <= 1.25 * size for size, padded in enumerate(rounded, 1) if size > sizes[-1])
 
 
@@ -65,7 +65,7 @@ def test_a_network_with_relative_positions_is_rejected(folder: Path) -> None:
     network = MPNetModel(config)
     torch.nn.init.normal_(network.encoder.relative_attention_bias.weight, std=3)
     network.save_pretrained(folder)
-    with pytest.raises(NotExportable, match=r"cannot be exported: .* over packed texts has cosine .*: run it by torch"):
+    with pytest.raises(NotExportable, match="a mpnet has attention of its own, which cannot be replaced"):
         export_graph(read_checkpoint(folder))
 
 

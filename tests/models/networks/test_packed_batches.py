@@ -201,7 +201,7 @@ class Mixing(BertModel):  # type: ignore[no-untyped-call]
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: random_network("mpnet"), "MPNetModel"),  # adds a bias by distance
+        (lambda: random_network("mpnet"), "a mpnet has attention of its own"),
         (lambda: with_real_spread(Mixing(BertConfig(**SIZES))), "outside its attention"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import weakref
 from pathlib import Path
 from typing import NoReturn, cast
@@ -14,6 +15,7 @@ from semblance.models import catalogue
 from semblance.models.embeddings import Precision
 from semblance.models.encoders.transformer import Transformer
 from semblance.models.errors import BuildDisagrees, NotExportable
+from semblance.models.model_files.checkpoint import read_checkpoint
 from semblance.models.model_files.source import ModelFiles
 from semblance.models.protocols import Encoder
 from semblance.models.runtime import RUNTIMES, Compute
@@ -21,6 +23,7 @@ from semblance.models.runtimes.openvino import OpenVino
 from semblance.models.runtimes.torch import Torch
 from semblance.service.model_loading.device import load_encoder, load_source
 from semblance.service.settings import Settings
+from tests.models.networks.random_networks import random_network
 from tests.support.devices import computes_in_bfloat16
 from tests.support.small_model import draw_weights, edit, make_small
 
@@ -86,6 +89,29 @@ def test_a_network_that_openvino_rejects_runs_on_torch_unless_configured(
     assert reason in caplog.text
     with pytest.raises(NotExportable, match=reason):
         loaded_by(exported, settings.model_copy(update={"runtime": "openvino"}))
+
+
+@pytest.fixture
+def deberta(small: Path, tmp_path: Path) -> Path:
+    """A folder with a network whose attention is its own."""
+    folder = shutil.copytree(small, tmp_path / "deberta", ignore=shutil.ignore_patterns("*.safetensors"))
+    random_network("deberta-v2", vocab_size=30_522).save_pretrained(folder)
+    return folder
+
+
+def test_one_line_says_that_a_network_runs_by_torch(
+    deberta: Path, settings: Settings, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        assert loaded_by(deberta, settings)[0] is Torch
+        Transformer("m", read_checkpoint(deberta))  # as semblance.load, by the same encoder
+    served, library = caplog.messages
+    assert "runs by torch in float32, slower: a deberta-v2 has attention of its own" in served
+    assert (
+        library
+        == f"{deberta} runs by torch, slower on a CPU: its network (deberta-v2) or tokenizer is not of BERT's kind"
+    )
+    assert capfd.readouterr() == ("", "")
 
 
 def test_every_runtime_of_the_catalogue_can_be_configured() -> None:

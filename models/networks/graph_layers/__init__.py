@@ -1,0 +1,1 @@
+"""The layers of networks as nodes of OpenVINO, by kind."""
