@@ -91,6 +91,7 @@ class Settings(BaseSettings):
         "model with options needs its own name. The first is the default and loads at start, the others on first use.",
     )
     rerank_models: str = Field("", description="Rerank models, comma-separated `name=folder` (docs/models.md).")
+    require_models: bool = Field(False, description="Start only if all models can be served, not just the default.")
     model_aliases: str = Field(
         "", description="Further names of models, such as `rerank-v3.5=minilm-words@cosine` (docs/clients.md)."
     )

@@ -139,8 +139,10 @@ def _require_encoder(folder: Path, config: Mapping[str, Any], has_modules: bool)
     A folder with modules of sentence-transformers says itself that it has them.
 
     Raises:
-        BadCheckpoint: the network writes text, scores pairs of texts or classifies.
+        BadCheckpoint: the network is not named, writes text, scores pairs of texts or classifies.
     """
+    if "model_type" not in config:
+        raise BadCheckpoint(f"{folder} has a config.json without model_type: copy the whole folder")
     if config.get("is_encoder_decoder"):
         raise BadCheckpoint(f"{folder} is a {config.get('model_type')}, which reads and writes text: give an encoder")
     heads = [str(name) for name in config.get("architectures") or []]

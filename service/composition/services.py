@@ -13,6 +13,8 @@ from semblance.service.composition.encoding import open_worker
 from semblance.service.composition.stores import Stores, open_stores
 from semblance.service.model_loading.calibrations import read_calibrations
 from semblance.service.model_loading.device import device_for, load_encoder, load_reranker
+from semblance.service.model_loading.lazy_loads import LazyLoads
+from semblance.service.model_loading.refused_models import RefusedModels
 from semblance.service.model_loading.registry import (
     LazyModels,
     read_aliases,
@@ -53,28 +55,20 @@ def served_models(settings: Settings) -> LazyModels:
     """The served models, none of them loaded yet.
 
     Raises:
-        BadCheckpoint: the files of a served model or a calibration are missing, damaged or not supported.
+        BadCheckpoint: a list is malformed; or the files of the default model, of any model if the settings require all,
+            or of a calibration are missing, damaged or not supported.
         NoSuchDevice: a served model needs the configured device, and torch cannot use it.
     """
-    files = read_served(settings.models)
-    rerankers = read_rerankers(settings.rerank_models, files)
-    aliases = read_aliases(settings.model_aliases, [*files, *rerankers])
+    refused = RefusedModels(fatal=settings.require_models)
+    files = read_served(settings.models, refused)
+    rerankers = read_rerankers(settings.rerank_models, files, refused)
+    aliases = read_aliases(settings.model_aliases, [*files, *rerankers, *refused])
     calibrations = read_calibrations(settings.home.expanduser(), {file.space for file in files.values()})
     device = device_for([*files.values(), *rerankers.values()], settings)
-    load = partial(load_encoder, device=device, settings=settings)
-    return LazyModels(
-        files,
-        load,
-        settings.model_wait_s,
-        aliases,
-        calibrations,
-        LazyRerankers(
-            rerankers,
-            lambda name: load_reranker(name, rerankers[name], device, settings),
-            settings.model_wait_s,
-            aliases,
-        ),
-    )
+    encoders = LazyLoads(lambda name: load_encoder(name, files[name], device, settings), settings.model_wait_s)
+    pairs = LazyLoads(lambda name: load_reranker(name, rerankers[name], device, settings), settings.model_wait_s)
+    reranking = LazyRerankers(rerankers, pairs, aliases, refused)
+    return LazyModels(files, encoders, aliases, calibrations, reranking, refused)
 
 
 @asynccontextmanager
@@ -106,8 +100,9 @@ async def open_services(
                 "model_answers": partial(worker.answered_within, settings.ready_within_s),
                 **stores.required,
             }
-            readiness.optional = stores.optional
-            truncations = read_truncations(settings.truncate, models.files)
+            readiness.optional = {"models_served": lambda: not models.refused, **stores.optional}
+            readiness.refused = lambda: models.refused
+            truncations = read_truncations(settings.truncate, [*models.files, *models.refused])
             texts = TextEmbedder(worker, cache, metrics, settings.max_text_chars, truncations)
             use_cases = _use_cases(settings, models, stores, texts)
             page = MetricsPage(metrics, stores.collections, stores.show)

@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 
 from semblance.models.errors import SemblanceError
 from semblance.service.errors import ModelLoading, ModelUnavailable
+from semblance.service.model_loading.refused_models import reason_of
 
 log = logging.getLogger(__name__)
 
@@ -71,8 +72,17 @@ class LazyLoads(Generic[Model]):
             if task.done() and not task.cancelled() and task.exception() is None
         }
 
+    def refused(self) -> dict[str, str]:
+        """Name -> why a model was refused when it was loaded, for good."""
+        errors = {name: _error(task) for name, task in self._loads.items()}
+        return {name: reason_of(error) for name, error in errors.items() if isinstance(error, SemblanceError)}
+
+
+def _error(load: asyncio.Task[Model]) -> BaseException | None:
+    return load.exception() if load.done() and not load.cancelled() else None
+
 
 def _may_succeed(load: asyncio.Task[Model]) -> bool:
     """Whether a load failed for a reason that may pass."""
-    error = load.exception() if load.done() and not load.cancelled() else None
+    error = _error(load)
     return error is not None and not isinstance(error, SemblanceError)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import cast, get_args
@@ -16,25 +16,31 @@ from semblance.models.model_files.cross_encoder import CrossEncoderFiles, read_c
 from semblance.models.model_files.source import ModelFiles, Source
 from semblance.models.protocols import Encoder
 from semblance.models.text import Truncate
-from semblance.service.errors import UnknownModel
+from semblance.service.errors import ModelUnavailable, UnknownModel
 from semblance.service.model_loading.builtin import BUILT_IN, built_in_source
 from semblance.service.model_loading.lazy_loads import LazyLoads
 from semblance.service.model_loading.pulled import hub_name, pulled_folder
+from semblance.service.model_loading.refused_models import RefusedModels
 from semblance.service.model_loading.rerankers import NO_RERANKERS, LazyRerankers
 from semblance.service.names import is_name
 from semblance.service.ports.calibration import Calibrations
 from semblance.service.ports.embedding import ModelChoice
 
 
-def read_served(served: str) -> dict[str, ModelFiles]:
+def read_served(served: str, refused: RefusedModels | None = None) -> dict[str, ModelFiles]:
     """Served name -> checked files, from a comma-separated list; the first is the default.
 
     An entry is a built-in name, or NAME=SOURCE with a source as in `source_of`. A model with options needs a new name,
     so that `minilm` always means the same.
 
+    Args:
+        served: the list.
+        refused: keeps what is wrong with files, except those of the default; None raises it.
+
     Raises:
         BadCheckpoint: an entry is malformed, or its files are missing, damaged or not supported.
     """
+    refused = RefusedModels(fatal=True) if refused is None else refused
     models: dict[str, ModelFiles] = {}
     for entry in filter(None, (part.strip() for part in served.split(","))):
         name, equals, source = entry.partition("=")
@@ -43,11 +49,14 @@ def read_served(served: str) -> dict[str, ModelFiles]:
                 f"SEMBLANCE_MODELS: {entry!r} is neither built in ({', '.join(BUILT_IN)}) nor of the form "
                 "name=source?option=value&option=value, with a new name of lower-case letters, digits, '.', '_' and '-'"
             )
-        if name in models:
+        if name in (*models, *refused):
             raise BadCheckpoint(f"SEMBLANCE_MODELS: {name!r} is listed twice")
         if equals and name in BUILT_IN:
             raise BadCheckpoint(f"SEMBLANCE_MODELS: {entry!r} needs another name: {name} is a built-in model")
-        models[name] = read_source(source if equals else name)
+        source = source if equals else name
+        files = refused.keep(name, source, read_source) if models else read_source(source)
+        if files is not None:
+            models[name] = files
     if not models:
         raise BadCheckpoint(
             f"SEMBLANCE_MODELS lists no model: give a built-in name ({', '.join(BUILT_IN)}) or name=source"
@@ -55,12 +64,20 @@ def read_served(served: str) -> dict[str, ModelFiles]:
     return models
 
 
-def read_rerankers(listed: str, encoders: Collection[str]) -> dict[str, CrossEncoderFiles]:
+def read_rerankers(
+    listed: str, encoders: Collection[str], refused: RefusedModels | None = None
+) -> dict[str, CrossEncoderFiles]:
     """Name -> checked files, from a comma-separated list of `name=folder`.
+
+    Args:
+        listed: the list.
+        encoders: names of the encoders.
+        refused: keeps what is wrong with files; None raises it.
 
     Raises:
         BadCheckpoint: an entry is malformed, has the name of another model, or is not a cross-encoder of one label.
     """
+    refused = RefusedModels(fatal=True) if refused is None else refused
     rerankers: dict[str, CrossEncoderFiles] = {}
     for entry in filter(None, (part.strip() for part in listed.split(","))):
         name, equals, source = entry.partition("=")
@@ -69,9 +86,11 @@ def read_rerankers(listed: str, encoders: Collection[str]) -> dict[str, CrossEnc
                 f"SEMBLANCE_RERANK_MODELS: {entry!r} is not of the form name=folder?max_tokens=number, with a name of "
                 "lower-case letters, digits, '.', '_' and '-'"
             )
-        if name in (*encoders, *rerankers):
+        if name in (*encoders, *rerankers, *refused):
             raise BadCheckpoint(f"SEMBLANCE_RERANK_MODELS: {entry!r} needs another name: there is a model {name}")
-        rerankers[name] = read_cross_encoder(source_of(source))
+        files = refused.keep(name, source, lambda each: read_cross_encoder(source_of(each)))
+        if files is not None:
+            rerankers[name] = files
     return rerankers
 
 
@@ -152,11 +171,11 @@ class LazyModels:
 
     Args:
         files: the served models by name; the first is the default.
-        load: loads a model of that name and files.
-        wait_s: seconds that a caller waits for a load.
+        loads: the loads of these models.
         aliases: further names of models.
         calibrations: maps from scores to probabilities.
         rerankers: those of the same process.
+        refused: name -> why the model is not served.
 
     Attributes:
         default: the model that is meant where none is named.
@@ -166,11 +185,11 @@ class LazyModels:
     def __init__(
         self,
         files: Mapping[str, ModelFiles],
-        load: Callable[[str, ModelFiles], Encoder],
-        wait_s: float,
+        loads: LazyLoads[Encoder],
         aliases: Mapping[str, ModelChoice] = MappingProxyType({}),
         calibrations: Calibrations = MappingProxyType({}),
         rerankers: LazyRerankers = NO_RERANKERS,
+        refused: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.files = files
         self.rerankers = rerankers
@@ -178,7 +197,13 @@ class LazyModels:
         self.calibrations = calibrations
         self.default = next(iter(files))
         self.since = int(time.time())
-        self._loads = LazyLoads(lambda name: load(name, files[name]), wait_s)
+        self._refused = refused
+        self._loads = loads
+
+    @property
+    def refused(self) -> dict[str, str]:
+        """Name -> why a model cannot be served, of any kind: by its files, or since it was loaded."""
+        return {**self._refused, **self._loads.refused(), **self.rerankers.refused()}
 
     @property
     def names(self) -> list[str]:
@@ -206,6 +231,8 @@ class LazyModels:
                 f"{name!r} is a rerank model, which has no vectors: name it as rerank_model of POST /search or POST "
                 f"/rerank, and as model one of {', '.join(self.names)}"
             )
+        if name in self._refused:
+            raise ModelUnavailable(f"model {name!r} is not served: {self._refused[name]}")
         if name not in self.files:
             raise UnknownModel(f"no model {name!r} is served: choose one of {', '.join(self.names)}")
         return await self._loads.get(name)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from semblance.models.model_files.cross_encoder import CrossEncoderFiles
 from semblance.models.protocols import Reranker
-from semblance.service.errors import UnknownModel
+from semblance.service.errors import ModelUnavailable, UnknownModel
 from semblance.service.model_loading.lazy_loads import LazyLoads
 from semblance.service.ports.embedding import ModelChoice
 
@@ -17,21 +17,22 @@ class LazyRerankers:
 
     Args:
         files: by name.
-        load: loads the reranker of that name.
-        wait_s: seconds that a caller waits for a load.
+        loads: the loads of these rerankers.
         aliases: further names of models of any kind.
+        refused: name -> why the files of a model are refused.
     """
 
     def __init__(
         self,
         files: Mapping[str, CrossEncoderFiles],
-        load: Callable[[str], Reranker],
-        wait_s: float,
+        loads: LazyLoads[Reranker],
         aliases: Mapping[str, ModelChoice] = MappingProxyType({}),
+        refused: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.files = files
+        self._refused = refused
         self._aliases = {alias: choice.model for alias, choice in aliases.items() if choice.model in files}
-        self._loads = LazyLoads(load, wait_s)
+        self._loads = loads
 
     @property
     def names(self) -> list[str]:
@@ -46,14 +47,20 @@ class LazyRerankers:
             ModelLoading, ModelUnavailable: as `LazyLoads.get`.
         """
         model = self._aliases.get(name) or name
+        if model in self._refused:
+            raise ModelUnavailable(f"model {model!r} is not served: {self._refused[model]}")
         if model not in self.files:
             remedy = f"choose one of {', '.join(self.names)}" if self.files else "SEMBLANCE_RERANK_MODELS names them"
             raise UnknownModel(f"no rerank model {name!r} is served: {remedy}")
         return await self._loads.get(model)
+
+    def refused(self) -> dict[str, str]:
+        """Name -> why a reranker was refused when it was loaded."""
+        return self._loads.refused()
 
     def loaded(self) -> dict[str, Reranker]:
         """Rerankers in memory, by name."""
         return self._loads.loaded()
 
 
-NO_RERANKERS = LazyRerankers({}, dict[str, Reranker]().__getitem__, 0.0)
+NO_RERANKERS = LazyRerankers({}, LazyLoads(dict[str, Reranker]().__getitem__, 0.0))

@@ -18,10 +18,12 @@ class Readiness:
     Args:
         required: if one fails, no request should come here.
         optional: if one fails, the service is degraded but serves.
+        refused: name -> why a model cannot be served.
     """
 
     required: Checks = field(default_factory=dict)
     optional: Checks = field(default_factory=dict)
+    refused: Callable[[], Mapping[str, str]] = dict
 
     def results(self) -> dict[str, bool]:
         """Result of every check, by its name."""

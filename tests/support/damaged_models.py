@@ -122,6 +122,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     "config is a list": (content(CONFIG, "[]"), "config.json is not a JSON object"),
     "config in another encoding": (content(CONFIG, b'{"a": "\xff"}'), "cannot read .*config.json"),
     "config without sizes": (content(CONFIG, '{"model_type": "bert"}'), "hidden_size must be a number"),
+    "config without a kind": (content(CONFIG, "{}"), "config.json without model_type"),
     "a size is a word": (
         settings(CONFIG, hidden_size="wide"),
         "hidden_size must be a number of at least 1, not 'wide'",

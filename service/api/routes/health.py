@@ -6,6 +6,7 @@ from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 from semblance_client.vocabulary.models import Live, Ready
 
+from semblance.service.api.routes.models import refused_models
 from semblance.service.api.routing import Use
 from semblance.service.process.readiness import Readiness
 from semblance.service.services import MetricsPage
@@ -27,13 +28,14 @@ async def get_liveness() -> Live:
 async def get_readiness(readiness: Use[Readiness], response: Response) -> Ready:
     """Whether requests should come here: 503 if a check fails, and during shutdown.
 
-    `degraded` is ready: the service works, although the database is unreachable, a collection is missing, or the disk
-    rejects writes.
+    `degraded` is ready: the service works, although the database is unreachable, a collection is missing, a model is
+    refused, or the disk rejects writes.
     """
+    checks, refused = readiness.results(), refused_models(readiness.refused())
     if not readiness.is_ready():
         response.status_code = 503
-        return Ready(status="not_ready", checks=readiness.results())
-    return Ready(status="degraded" if readiness.is_degraded() else "ready", checks=readiness.results())
+        return Ready(status="not_ready", checks=checks, refused=refused)
+    return Ready(status="degraded" if readiness.is_degraded() else "ready", checks=checks, refused=refused)
 
 
 @router.get(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from fastapi import APIRouter
 from semblance_client.vocabulary.models import (
@@ -12,6 +13,7 @@ from semblance_client.vocabulary.models import (
     ModelCard,
     ModelCards,
     ModelList,
+    RefusedModel,
 )
 
 from semblance.models import catalogue
@@ -34,7 +36,13 @@ async def list_models(served: Use[LazyModels]) -> ModelList:
             *(_reranker(name, served.rerankers) for name in served.rerankers.files),
         ],
         measures=[_measure(name) for name in catalogue.measures()],
+        refused=refused_models(served.refused),
     )
+
+
+def refused_models(reasons: Mapping[str, str]) -> list[RefusedModel]:
+    """Models that cannot be served, in the shape of the API."""
+    return [RefusedModel(name=name, reason=reason) for name, reason in reasons.items()]
 
 
 @router.get("/v1/models", summary="List models, as OpenAI's API and Cohere's do")

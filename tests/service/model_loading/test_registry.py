@@ -20,9 +20,12 @@ from semblance.models.projections.whitening import Whitening
 from semblance.service.cli.main import app
 from semblance.service.errors import ModelUnavailable, UnknownModel
 from semblance.service.model_loading.builtin import BUILT_IN, BuiltIn
+from semblance.service.model_loading.lazy_loads import LazyLoads
+from semblance.service.model_loading.refused_models import RefusedModels
 from semblance.service.model_loading.registry import (
     LazyModels,
     read_aliases,
+    read_rerankers,
     read_served,
     read_source,
     read_truncations,
@@ -261,12 +264,12 @@ def test_a_projection_that_cannot_be_fitted_reports_the_reason(tmp_path: Path, g
 async def test_aliases_name_models_and_measures() -> None:
     loaded: list[str] = []
 
-    def load_model(name: str, _: object) -> Any:
+    def load_model(name: str) -> Any:
         loaded.append(name)
         return name
 
     aliases = read_aliases("rerank-v3.5=minilm@rcmd1, BAAI/bge-m3 = other ,", ["minilm", "other"])
-    served = LazyModels(read_served("minilm,other=minilm?pooling=max"), load_model, 30, aliases)
+    served = LazyModels(read_served("minilm,other=minilm?pooling=max"), LazyLoads(load_model, 30), aliases)
     assert served.names == ["minilm", "other", "rerank-v3.5", "BAAI/bge-m3"]
     for name, model, measure in (
         ("rerank-v3.5", "minilm", "rcmd1"),
@@ -290,13 +293,13 @@ async def test_only_a_load_that_lacked_memory_is_tried_again(fault: Exception, l
     faults: list[Exception] = [fault]
     loaded: list[str] = []
 
-    def load_model(name: str, _: object) -> Any:
+    def load_model(name: str) -> Any:
         loaded.append(name)
         if faults:
             raise faults.pop()
         return name
 
-    served = LazyModels(read_served("minilm"), load_model, 30)
+    served = LazyModels(read_served("minilm"), LazyLoads(load_model, 30))
     with pytest.raises(ModelUnavailable, match="see the log"):
         await served.get(None)
     if loads == 1:
@@ -306,6 +309,34 @@ async def test_only_a_load_that_lacked_memory_is_tried_again(fault: Exception, l
         answer: Any = await served.get(None)
         assert answer == "minilm"
     assert len(loaded) == loads
+    assert served.refused == ({"minilm": "the weights are damaged"} if loads == 1 else {})
+
+
+async def test_a_refused_model_leaves_the_others(folder: Path, glove: Path) -> None:
+    (folder / "config.json").write_text("{}")
+    refused = RefusedModels(fatal=False)
+    files = read_served(f"minilm,bad={folder},g={glove}", refused)
+    assert list(files) == ["minilm", "g"]
+    assert refused.keys() == {"bad"}
+    assert str(folder) not in refused["bad"]
+    assert read_rerankers(f"worse={folder}", files, refused) == {}
+    served = LazyModels(files, LazyLoads(Path, 30), refused=refused)  # type: ignore[arg-type]
+    with pytest.raises(ModelUnavailable, match="'bad' is not served"):
+        await served.get("bad")
+    for listed in (f"minilm,bad={folder}", f"bad={folder},minilm"):
+        with pytest.raises(BadCheckpoint):
+            read_served(listed, RefusedModels(fatal=listed.startswith("minilm")))
+    with pytest.raises(BadCheckpoint, match="listed twice"):
+        read_served(f"minilm,bad={folder},bad=minilm?pooling=max", RefusedModels(fatal=False))
+
+
+def test_the_command_names_refused_models(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    ran = CliRunner().invoke(app, ["models", "--model", "minilm", "--model", f"bad={folder}"])
+    assert ran.exit_code == 1
+    assert "bad cannot be served: " in ran.output
+    assert "no *.safetensors file" in " ".join(ran.output.split())
+    assert "minilm" in ran.output
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from semblance.models.errors import BadCheckpoint
 from semblance.service.cli.main import app
 from semblance.service.errors import UnknownModel
+from semblance.service.model_loading.lazy_loads import LazyLoads
 from semblance.service.model_loading.registry import LazyModels, read_aliases, read_rerankers, read_served, read_source
 from semblance.service.model_loading.rerankers import LazyRerankers
 from tests.support.cross_encoders import save_cross_encoder
@@ -57,11 +58,11 @@ async def test_names_and_aliases_are_of_one_kind(folder: Path) -> None:
     files = read_rerankers(f"one={folder}", ["minilm"])
     aliases = read_aliases("v3=one,large=minilm", ["minilm", *files])
 
-    def load(name: str, _: object = None) -> Any:
+    def load(name: str) -> Any:
         return name
 
-    rerankers = LazyRerankers(files, load, 30, aliases)
-    models = LazyModels(read_served("minilm"), load, 30, aliases, {}, rerankers)
+    rerankers = LazyRerankers(files, LazyLoads(load, 30), aliases)
+    models = LazyModels(read_served("minilm"), LazyLoads(load, 30), aliases, {}, rerankers)
     assert (models.names, rerankers.names) == (["minilm", "large"], ["one", "v3"])
     found: list[Any] = [await rerankers.get(name) for name in rerankers.names]
     assert found == ["one", "one"]

@@ -50,11 +50,19 @@ class Measure(ResponseBody):
     explainable: bool
 
 
+class RefusedModel(ResponseBody):
+    """A model that is configured and cannot be served."""
+
+    name: str
+    reason: str
+
+
 class ModelList(ResponseBody):
     """The served models, and the measures that compare their vectors."""
 
     models: list[Model]
     measures: list[Measure]
+    refused: list[RefusedModel]
 
 
 class ModelCard(ResponseBody):
@@ -93,3 +101,4 @@ class Ready(ResponseBody):
 
     status: Literal["ready", "degraded", "not_ready"]
     checks: dict[str, bool]
+    refused: list[RefusedModel]
