@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import subprocess
@@ -15,6 +14,7 @@ import httpx2
 import numpy as np
 import pytest
 from huggingface_hub import constants, scan_cache_dir
+from safetensors.numpy import save_file
 
 from semblance import encode
 from semblance.models.errors import BadCheckpoint
@@ -219,7 +219,8 @@ def test_a_connection_that_always_breaks_is_reported(puller: Puller) -> None:
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_a_stopped_pull_is_continued(puller: Puller, how: signal.Signals) -> None:
-    (puller.repository / "more.safetensors").write_bytes(os.urandom(2 * CHUNK + 5000))
+    numbers = np.random.default_rng(0).integers(0, 256, 2 * CHUNK + 5000, np.uint8)
+    save_file({"more": numbers}, puller.repository / "more.safetensors")
     puller.hub.add(NAME, puller.repository)
     puller.hub.pauses_after["more.safetensors"] = CHUNK + 5000
     command = [sys.executable, "-m", "semblance.service.cli.main", "pull", NAME]
