@@ -41,7 +41,7 @@ def graph_inputs(texts: Sequence[Ints], facts: NetworkFacts, types: Sequence[Int
     >>> facts = NetworkFacts(dim=1, max_tokens=512, pad_id=0, first_position=0, tokenizer="")
     >>> inputs = graph_inputs([np.array([5, 6, 7], np.int32), np.array([8], np.int32)], facts)
     >>> inputs.ids.tolist(), inputs.positions.tolist(), inputs.places.tolist()
-    ([5, 6, 7, 8, 0, 0, 0, 0], [0, 1, 2, 0, 0, 0, 0, 0], [0, 1, 2, 8, 0, 0, 0, 0])
+    ([5, 6, 7, 8, 0, 0, 0, 0], [0, 1, 2, 0, 0, 0, 0, 0], [0, 1, 2, 16, 0, 0, 0, 0])
     >>> inputs.tokens[inputs.real].tolist()
     [0, 1, 2, 3]
     """
