@@ -40,7 +40,9 @@ class RefusedModels(dict[str, str]):
 
 
 def reason_of(error: Exception, folder: Path = Path("/")) -> str:
-    """The message of an error, with paths below a folder, or else the last part of each absolute one.
+    """Message of an error, without the folders of this machine.
+
+    Paths below the given folder stay, and of others the last part.
 
     >>> reason_of(BadCheckpoint("cannot read /models/mine/1/config.json of /models/mine"), Path("/models/mine"))
     'cannot read 1/config.json of mine'

@@ -27,8 +27,8 @@ DEFECTS = (
     Defect(
         "pooling: the last token of a prompt enters the mean",
         "semblance.models.encoders.transformer.Transformer._own_tokens",
-        "weights[: int(np.argmin(text.special))]",
-        "weights[: int(np.argmin(text.special)) - 1]",
+        "own[: int(np.argmin(text.special))]",
+        "own[: int(np.argmin(text.special)) - 1]",
         ("tests/models/model_files/test_checkpoint.py", "-k", "prompt"),
     ),
     Defect(

@@ -25,12 +25,15 @@ def damaged(small: Path, tmp_path: Path) -> dict[str, Path]:
 
 def test_one_service_names_every_damaged_folder(damaged: dict[str, Path], tmp_path: Path) -> None:
     listed = ",".join(f"{name}={folder}" for name, folder in damaged.items())
-    texts = {"text1": "A cat sleeps.", "text2": "The kitten naps."}
-    with running_service(models=f"minilm,{listed}", truncate="PASSAGES,bad-0=END") as url:
-        ready = httpx2.get(f"{url}/ready")
+    pair = {"pairs": [{"a": "A cat sleeps.", "b": "The kitten naps."}]}
+    with (
+        running_service(models=f"minilm,{listed}", truncate="PASSAGES,bad-0=END") as url,
+        httpx2.Client(base_url=url, timeout=120) as http,
+    ):
+        ready = http.get("/ready")
         assert (ready.status_code, ready.json()["status"]) == (200, "degraded")
         assert ready.json()["checks"]["models_served"] is False
-        models = httpx2.get(f"{url}/models").json()
+        models = http.get("/models").json()
         assert [model["name"] for model in models["models"]] == ["minilm"]
         assert models["refused"] == ready.json()["refused"]
         reasons = {each["name"]: each["reason"] for each in models["refused"]}
@@ -38,10 +41,10 @@ def test_one_service_names_every_damaged_folder(damaged: dict[str, Path], tmp_pa
         for name, (_, message) in zip(damaged, DAMAGES.values(), strict=True):
             assert re.search(message, reasons[name]), reasons[name]
             assert str(tmp_path) not in reasons[name]
-        assert httpx2.post(f"{url}/similarity", json=texts).is_success
-        refused = httpx2.post(f"{url}/similarity", json={**texts, "model": "bad-1"})
+        assert http.post("/similarity", json=pair).is_success
+        refused = http.post("/similarity", json={**pair, "model": "bad-1"})
         assert (refused.status_code, refused.json()["code"]) == (503, "model_unavailable")
-        assert reasons["bad-1"] in refused.text
+        assert reasons["bad-1"] in refused.json()["detail"]
 
 
 def test_a_setting_makes_a_refusal_fatal(folder: Path) -> None:

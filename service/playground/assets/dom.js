@@ -54,7 +54,8 @@ export function fill(parent, ...children) {
  * @param {Child[]} children
  */
 export function redraw(parent, children) {
-  const places = () => /** @type {HTMLElement[]} */ ([...parent.querySelectorAll("[tabindex], a, button, select, summary")]);
+  const places = () =>
+    /** @type {HTMLElement[]} */ ([...parent.querySelectorAll("[tabindex], a, button, select, summary")]);
   const at = places().findIndex((each) => each === document.activeElement);
   fill(parent, children);
   places()[at]?.focus();
