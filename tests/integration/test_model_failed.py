@@ -1,4 +1,4 @@
-"""A model with a row that is not finite: texts with that word fail by name at every route, and spoil nothing else."""
+"""A model that overflows on one word: texts with it fail by name at every route, and spoil nothing else."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ EMBEDDINGS = "embeddings.word_embeddings.weight"
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A model whose row of "cat" is not a number, and the same without fault."""
+    """A model that overflows on "cat", whose row is the largest number, and the same without fault."""
     folder = tmp_path_factory.mktemp("models")
     good, bad = make_small(folder / "good"), make_small(folder / "bad")
     weights = load_file(bad / "model.safetensors")
-    weights[EMBEDDINGS][load(good).tokenize(["cat"], "query", "END")[0].ids[1]] = np.nan
+    weights[EMBEDDINGS][load(good).tokenize(["cat"], "query", "END")[0].ids[1]] = np.finfo(np.float32).max
     save_file(weights, bad / "model.safetensors", {"format": "pt"})
     return {"bad": bad, "good": good}
 
