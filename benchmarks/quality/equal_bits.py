@@ -1,4 +1,4 @@
-"""How many texts have the same vectors, bit by bit, alone and in any batch?
+"""Count texts whose vectors are equal in every bit, alone and in any batch.
 
     python -m benchmarks.quality.equal_bits
     python -m benchmarks.quality.equal_bits --model /models/mine --texts 500

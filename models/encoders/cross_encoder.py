@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,25 +14,13 @@ from semblance.models.embeddings import Floats, Precision, TokenEmbeddings, Want
 from semblance.models.encoders.transformer import default_runtime
 from semblance.models.errors import BadCheckpoint, DeviceLost, OutOfDeviceMemory
 from semblance.models.files.digests import digest
-from semblance.models.model_files.cross_encoder import Activation, CrossEncoderFiles
+from semblance.models.model_files.cross_encoder import CrossEncoderFiles
+from semblance.models.model_files.dense import ACTIVATIONS
 from semblance.models.runtime import RUNTIMES, Compute, PairRuntime
 from semblance.models.text import Role, TokenizedText, Truncate
 from semblance.models.tokenization.pairs import PairTokenizer, types_of
 
 _LOGIT = (-math.inf, math.inf)  # bounds of a score that is not mapped by a sigmoid
-
-
-def _gelu(x: Floats) -> Floats:
-    erf = np.array([math.erf(value) for value in (x / math.sqrt(2)).ravel()]).reshape(x.shape)
-    rising: Floats = (x * (1 + erf) / 2).astype(np.float32)
-    return rising
-
-
-_ACTIVATIONS: Mapping[Activation, Callable[[Floats], Floats]] = {
-    "tanh": np.tanh,
-    "relu": lambda x: np.maximum(x, 0),
-    "gelu": _gelu,
-}
 
 
 class CrossEncoder:
@@ -87,7 +75,7 @@ class CrossEncoder:
         """(b,) score of each pair of a batch. Raises DeviceLost."""
         first = self._runtime.first_vectors([pair.ids for pair in pairs], [types_of(pair) for pair in pairs])
         head = self._files.head
-        inner = _ACTIVATIONS[head.activation](self._linear(first, head.dense))
+        inner = ACTIVATIONS[head.activation](self._linear(first, head.dense))
         logits: Floats = self._linear(inner, head.output)[:, 0]
         return to_unit_interval(logits.astype(np.float64), _LOGIT).astype(np.float32) if self._files.sigmoid else logits
 

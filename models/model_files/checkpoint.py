@@ -203,7 +203,7 @@ def _length(config: Mapping[str, Any], network: Path) -> int | None:
     """Most tokens of a text, if the folder says. Raises BadCheckpoint."""
     length = config.get("max_seq_length")
     if length is not None and (not isinstance(length, int) or length < 1):
-        raise BadCheckpoint(f"{network} has the max_seq_length {length!r}, which is no number of tokens")
+        raise BadCheckpoint(f"{network} has the max_seq_length {length!r}, which is not a number of tokens")
     return length
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar
 
 from semblance.models.embeddings import Floats
 from semblance.models.errors import BadCheckpoint
@@ -31,8 +31,6 @@ OPTIONS = ("max_tokens",)
 _CLASSIFIER = "ForSequenceClassification"
 _SAVED = ("transformer_task", "modality_config", "module_output_name", "max_seq_length", "do_lower_case")
 
-Activation: TypeAlias = Literal["tanh", "relu", "gelu"]
-
 
 @dataclass(frozen=True, slots=True)
 class Head:
@@ -40,12 +38,12 @@ class Head:
 
     Attributes:
         dense: name of W and b.
-        activation: f.
+        activation: name of f in `ACTIVATIONS` of dense.py.
         output: name of v and c.
     """
 
     dense: str
-    activation: Activation
+    activation: str
     output: str
 
     def shapes(self, dim: int) -> dict[str, Shape]:
@@ -54,12 +52,12 @@ class Head:
         return dense | {f"{self.output}.weight": (1, dim), f"{self.output}.bias": (1,)}
 
 
-_ROBERTA = Head("classifier.dense", "tanh", "classifier.out_proj")
+_ROBERTA = Head("classifier.dense", "Tanh", "classifier.out_proj")
 _HEADS: Mapping[str, Head] = {  # by `model_type` of config.json
-    "bert": Head("bert.pooler.dense", "tanh", "classifier"),
+    "bert": Head("bert.pooler.dense", "Tanh", "classifier"),
     "camembert": _ROBERTA,
-    "distilbert": Head("pre_classifier", "relu", "classifier"),
-    "electra": Head("classifier.dense", "gelu", "classifier.out_proj"),
+    "distilbert": Head("pre_classifier", "ReLU", "classifier"),
+    "electra": Head("classifier.dense", "GELU", "classifier.out_proj"),
     "mpnet": _ROBERTA,
     "roberta": _ROBERTA,
     "xlm-roberta": _ROBERTA,

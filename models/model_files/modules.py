@@ -178,7 +178,7 @@ class _Module(NamedTuple):
 def _module(listing: Path, entry: object) -> _Module:
     """An entry of the list, which may name no code of others. Raises BadCheckpoint."""
     if not isinstance(entry, dict):
-        raise BadCheckpoint(f"{listing} has the entry {entry!r}, which is no module")
+        raise BadCheckpoint(f"{listing} has the entry {entry!r}, which is not a module")
     library, _, name = str(entry.get("type")).rpartition(".")
     if library.partition(".")[0] != "sentence_transformers":
         raise BadCheckpoint(f"{listing} has a module {entry.get('type')}, which is not one of sentence_transformers")

@@ -172,7 +172,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     "a tokenizer of another model": (added_token(30522), "has ids up to 30522, .* only 30522 rows"),
     "tokenizer settings are cut": (cut("tokenizer_config.json", 10), "cannot read .*tokenizer_config.json"),
     "modules are an object": (content("modules.json", "{}"), "modules.json is not a JSON array"),
-    "modules are words": (content("modules.json", '["Transformer"]'), "which is no module"),
+    "modules are words": (content("modules.json", '["Transformer"]'), "which is not a module"),
     "no pooling": (lambda folder: edit_modules(folder, lambda modules: modules.pop(1)), "one Pooling module"),
     "two poolings": (
         lambda folder: edit_modules(folder, lambda modules: modules.insert(1, modules[1])),

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tokenizers import Tokenizer, pre_tokenizers, trainers
-from tokenizers.models import BPE, Unigram
+from tokenizers import Tokenizer
 from transformers import (
     AutoTokenizer,
     CamembertTokenizer,
@@ -22,35 +20,10 @@ from transformers import (
 from semblance.models.model_files.checkpoint import read_checkpoint
 from semblance.models.networks.bert_graph import bert_graph, has_graph
 from tests.models.networks.random_networks import random_network
-from tests.support.small_model import BUILT_IN_FOLDER, edit
+from tests.support.cross_encoders import byte_pairs, sentence_pieces, word_pieces
+from tests.support.small_model import edit
 
 TEXTS = ["A dog sleeps on the  sofa.", "Der Hund schläft\tauf dem Sofa.\n", "東京 E-4711 👩‍👩‍👧 ﬁne naïve", " x", "x "]
-SPECIAL = ["<s>", "<pad>", "</s>", "<unk>"]
-
-
-def byte_pairs() -> dict[str, Any]:
-    tokenizer = Tokenizer(BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=300, special_tokens=[*SPECIAL, "<mask>"], initial_alphabet=alphabet)
-    tokenizer.train_from_iterator(TEXTS, trainer)
-    model = json.loads(tokenizer.to_str())["model"]
-    return {"vocab": model["vocab"], "merges": [tuple(pair) for pair in model["merges"]]}
-
-
-def sentence_pieces() -> dict[str, Any]:
-    tokenizer = Tokenizer(Unigram())
-    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
-    tokenizer.train_from_iterator(
-        TEXTS, trainers.UnigramTrainer(vocab_size=80, special_tokens=SPECIAL, unk_token="<unk>")
-    )
-    return {"vocab": [tuple(piece) for piece in json.loads(tokenizer.to_str())["model"]["vocab"]]}
-
-
-def word_pieces() -> dict[str, Any]:
-    model = json.loads((BUILT_IN_FOLDER / "tokenizer.json").read_text())["model"]
-    return {"vocab": model["vocab"]}
-
 
 KINDS: dict[str, tuple[str, Any, Callable[[], dict[str, Any]], dict[str, Any]]] = {
     "distilbert": ("distilbert", DistilBertTokenizer, word_pieces, {}),
