@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from transformers import AutoModel, AutoTokenizer
 
-INPUTS = ("input_ids", "attention_mask", "token_type_ids")  # in the order of the network's parameters
+INPUTS = ("input_ids", "attention_mask", "token_type_ids")  # in the order of the parameters of networks that have them
 HIDDEN = "last_hidden_state"
 
 
@@ -22,16 +22,17 @@ def main() -> None:
     model = AutoModel.from_pretrained(
         source, local_files_only=True, trust_remote_code=False, use_safetensors=True, add_pooling_layer=False
     ).eval()
+    inputs = [name for name in INPUTS if name in tokenizer.model_input_names]
     tokenizer.save_pretrained(folder)
     model.config.save_pretrained(folder)
     texts = tokenizer(["A cat.", "A dog that sleeps."], padding=True, return_tensors="pt")
     torch.onnx.export(
         model,
-        tuple(texts[name] for name in INPUTS),
+        tuple(texts[name] for name in inputs),
         Path(folder, "model.onnx"),
-        input_names=list(INPUTS),
+        input_names=inputs,
         output_names=[HIDDEN],
-        dynamic_axes={name: {0: "batch", 1: "tokens"} for name in (*INPUTS, HIDDEN)},
+        dynamic_axes={name: {0: "batch", 1: "tokens"} for name in (*inputs, HIDDEN)},
         dynamo=False,  # the other exporter needs a package that infinity does not install
     )
 

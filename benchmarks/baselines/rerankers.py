@@ -19,7 +19,15 @@ import torch
 from transformers import BertConfig, BertForSequenceClassification
 
 from benchmarks.baselines.encoder_process import EncoderProcess
-from benchmarks.baselines.servers import INFINITY_OPTIONS, MODEL, Server, infinity_server, model_folder, suspended
+from benchmarks.baselines.servers import (
+    INFINITY_OPTIONS,
+    MODEL,
+    SERVED,
+    Server,
+    infinity_server,
+    model_folder,
+    suspended,
+)
 from semblance.models.embeddings import Doubles, Precision
 from tests.support.load_generator import Load, post, run_loads, send_all
 from tests.support.running_service import Service
@@ -113,7 +121,7 @@ def scores_of(answer: bytes) -> Doubles:
 def rerank_body(question: Question) -> dict[str, Any]:
     """The request that all servers understand, with an answer without documents."""
     return {
-        "model": MODEL,
+        "model": SERVED,
         "query": question.query,
         "documents": list(question.documents),
         "return_documents": False,
@@ -153,7 +161,7 @@ def running_rerankers(
 
 
 def _semblance(precision: Precision, name: str, folder: Path) -> Server:
-    service = Service(folder, models=MODEL, precision=precision, ready_within_s=NEVER_S)
+    service = Service(folder, models=f"{SERVED}={MODEL}", precision=precision, ready_within_s=NEVER_S)
     return Server(name, service.url, service)
 
 

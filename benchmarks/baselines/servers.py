@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Protocol
+from typing import Literal, Protocol
 
 import httpx2
 
 from benchmarks.baselines.environments import child_environment, environment, run_command
+from semblance.models.embeddings import Precision
 from semblance.service.model_loading.registry import read_source
 from tests.support.running_service import Service, reserved_port
 from tests.support.servers.server_process import ServerProcess
+from tests.support.service_monitor import resident_mb
 
 PATH = "/v1/embeddings"
 MODEL = "minilm"
+SERVED = "served"  # name of the model in requests, whichever it is
 OURS = "semblance"
+OUR_PRECISIONS: Mapping[str, Precision | Literal["auto"]] = {OURS: "auto", "semblance-float32": "float32"}
 START_S = 300.0  # a warm-up takes long on a busy machine
 INFINITY = ("infinity_emb[server,torch,optimum]",)
 INFINITY_OPTIONS: Mapping[str, Sequence[str]] = {
@@ -34,6 +40,10 @@ INFINITY_ONNX = Path(__file__).with_name("infinity_onnx.py")
 
 class Process(Protocol):
     """The operations on a server process."""
+
+    @property
+    def pid(self) -> int | None:
+        """Process id, or None while it is not running."""
 
     def start(self) -> object:
         """Start it, and wait until it is ready."""
@@ -50,11 +60,22 @@ class Process(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A running server, suspended except within `awake`."""
+    """A running server, suspended except within `awake`.
+
+    Attributes:
+        start_s: time from the start of the process to its first response.
+    """
 
     name: str
     url: str
     process: Process
+    start_s: float = 0.0
+
+    @property
+    def memory_mb(self) -> float:
+        """Resident memory of the process."""
+        assert self.process.pid is not None, "the server runs until the block of `suspended` ends"
+        return resident_mb(self.process.pid)
 
     @contextmanager
     def awake(self) -> Iterator[str]:
@@ -67,10 +88,10 @@ class Server:
 
 
 @contextmanager
-def running_servers(names: Sequence[str]) -> Iterator[list[Server]]:
-    """Start these servers, and keep them suspended until the block ends."""
+def running_servers(names: Sequence[str], model: str) -> Iterator[list[Server]]:
+    """Start these servers of a built-in model, and keep them suspended until the block ends."""
     with ExitStack() as stack:
-        yield [stack.enter_context(suspended(name, SERVERS[name])) for name in names]
+        yield [stack.enter_context(suspended(name, partial(SERVERS[name], model))) for name in names]
 
 
 @contextmanager
@@ -81,20 +102,23 @@ def suspended(name: str, create: Callable[[str, Path], Server]) -> Iterator[Serv
         print(f"starting {name} ...", flush=True)
         server = create(name, Path(folder))
         stack.callback(server.process.stop)
+        began = time.perf_counter()
         server.process.start()
+        started = replace(server, start_s=time.perf_counter() - began)
         stack.callback(server.process.resume)  # runs before `stop`, which a suspended process would ignore
         server.process.pause()
-        yield server
+        yield started
 
 
-def model_folder() -> Path:
-    """Folder of the model that all servers use."""
-    return read_source(MODEL).location
+def model_folder(model: str = MODEL) -> Path:
+    """Folder of a built-in model."""
+    return read_source(model).location
 
 
-def _semblance(name: str, folder: Path) -> Server:
+def _semblance(model: str, name: str, folder: Path) -> Server:
     never = "86400"  # otherwise it takes the model thread for dead after it was suspended
-    service = Service(folder, cache="none", models=MODEL, ready_within_s=never)
+    named, precision = f"{SERVED}={model}", OUR_PRECISIONS[name]
+    service = Service(folder, cache="none", models=named, precision=precision, ready_within_s=never)
     return Server(name, service.url, service)
 
 
@@ -104,23 +128,23 @@ def infinity_server(
     """infinity with a model, ready when `answers` is true of its URL; its API is below /v1."""
     python, port = environment("infinity", INFINITY), str(reserved_port())
     address = ("--host", "127.0.0.1", "--port", port, "--url-prefix", "/v1", "--device", "cpu")
-    served = ("--model-id", str(model), "--served-model-name", MODEL, "--pooling-method", "mean")
+    served = ("--model-id", str(model), "--served-model-name", SERVED, "--pooling-method", "mean")
     plain = ("--no-trust-remote-code", "--no-vector-disk-cache", "--no-compile")
     command = [str(python.with_name("infinity_emb")), "v2", *address, *served, *plain, *options]
     return _server(name, port, command, folder, answers, HF_HOME=str(folder))
 
 
-def _infinity(name: str, folder: Path) -> Server:
-    model = model_folder()
+def _infinity(model: str, name: str, folder: Path) -> Server:
+    location = source = model_folder(model)
     if name == "infinity-onnx":
-        model = folder / "onnx"
-        run_command([str(environment("infinity", INFINITY)), str(INFINITY_ONNX), str(model_folder()), str(model)])
-    return infinity_server(name, folder, model, INFINITY_OPTIONS[name], _answers)
+        location = folder / "onnx"
+        run_command([str(environment("infinity", INFINITY)), str(INFINITY_ONNX), str(source), str(location)])
+    return infinity_server(name, folder, location, INFINITY_OPTIONS[name], _answers)
 
 
-def _txtai(name: str, folder: Path) -> Server:
+def _txtai(model: str, name: str, folder: Path) -> Server:
     python = environment("txtai", ("txtai[api]",))
-    config = {"openai": True, "embeddings": {"path": str(model_folder()), "gpu": False}}
+    config = {"openai": True, "embeddings": {"path": str(model_folder(model)), "gpu": False}}
     (folder / "config.yml").write_text(json.dumps(config), "utf-8")  # JSON is YAML
     port = str(reserved_port())
     command = [str(python), "-m", "uvicorn", "--host", "127.0.0.1", "--port", port, "txtai.api:app"]
@@ -139,12 +163,12 @@ def _server(
 
 def _answers(url: str) -> bool:
     with suppress(httpx2.TransportError):
-        return httpx2.post(f"{url}{PATH}", json={"model": MODEL, "input": ["A cat."]}, timeout=60).status_code == 200
+        return httpx2.post(f"{url}{PATH}", json={"model": SERVED, "input": ["A cat."]}, timeout=60).status_code == 200
     return False
 
 
-SERVERS: Mapping[str, Callable[[str, Path], Server]] = {
-    OURS: _semblance,
+SERVERS: Mapping[str, Callable[[str, str, Path], Server]] = {
+    **dict.fromkeys(OUR_PRECISIONS, _semblance),
     **dict.fromkeys(INFINITY_OPTIONS, _infinity),
     "txtai": _txtai,
 }

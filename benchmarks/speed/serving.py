@@ -7,7 +7,8 @@ are missing (benchmarks/baselines/). It runs the same load of /v1/embeddings aga
 others are suspended, in turn: one sentence per request from 32 clients; 32 sentences per request from 4 clients; and
 small requests at a fixed rate while two clients continuously send 32 texts of 8 to 256 tokens. Before that it checks
 that all servers return the same vectors. It prints the rates of the median round with minimum and maximum, the ratio of
-our rate to theirs in the median round, and the latency over all rounds. $SEMBLANCE_DATA contains the sentences.
+our rate to theirs in the median round, the latency over all rounds, the time of the start and the resident memory after
+the load. $SEMBLANCE_DATA contains the sentences.
 
 --pressure repeats it where the machine is shared: beside a process that keeps one core busy, with all servers pinned to
 one core, and with quotas of 50, 100 and 150 % of a core, and also prints a table of all ratios.
@@ -35,7 +36,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Column, Table
 
-from benchmarks.baselines.servers import MODEL, OURS, PATH, SERVERS, Server, running_servers
+from benchmarks.baselines.servers import MODEL, OURS, PATH, SERVED, SERVERS, Server, running_servers
 from benchmarks.baselines.texts import mixed_texts, sts_sentences
 from benchmarks.speed.pressure import KINDS, beside, confined
 from semblance.models.embeddings import Floats, unit_rows
@@ -90,6 +91,15 @@ class Mixed:
     times: float
     large_texts_per_s: float
     clients_own_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """The time to the first response of a server, and its resident memory after the load."""
+
+    server: str
+    start_s: float
+    memory_mb: float
 
 
 def require_agreement(servers: Sequence[Server], texts: Sequence[str]) -> None:
@@ -184,11 +194,11 @@ def _requests(texts: Sequence[str], size: int, number: int) -> Iterator[bytes]:
 
 
 def _request(texts: Sequence[str]) -> bytes:
-    return post(PATH, {"model": MODEL, "input": texts})
+    return post(PATH, {"model": SERVED, "input": texts})
 
 
-def show(rows: Sequence[Rates], mixed_rows: Sequence[Mixed], console: Console) -> None:
-    """Print both tables."""
+def show(rows: Sequence[Rates], mixed_rows: Sequence[Mixed], footprints: Sequence[Footprint], console: Console) -> None:
+    """Print the tables."""
     table = Table(
         "load",
         Column("server", no_wrap=True),
@@ -216,6 +226,10 @@ def show(rows: Sequence[Rates], mixed_rows: Sequence[Mixed], console: Console) -
         table.add_row(line.server, str(line.small), *ms, *last)
     console.print(table)
     console.print("clients: share of a core that the load generator used")
+    table = Table(Column("server", no_wrap=True), "start, s", "memory, MB")
+    for each in footprints:
+        table.add_row(each.server, f"{each.start_s:.1f}", f"{each.memory_mb:,.0f}")
+    console.print(table)
 
 
 def ratios(kind: str, rows: Sequence[Rates], mixed_rows: Sequence[Mixed]) -> list[dict[str, str | float]]:
@@ -250,6 +264,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     others = [name for name in SERVERS if name != OURS]
     parser.add_argument("--against", nargs="+", choices=others, default=others)
+    parser.add_argument("--model", default=MODEL, help="a built-in model, a folder of float32")
     parser.add_argument("--pressure", nargs="+", choices=KINDS, default=["idle"], help="one after the other")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=4.0, help="per server, load and round")
@@ -261,16 +276,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for kind in options.pressure:
         with ExitStack() as stack:
             with confined(kind):
-                servers = stack.enter_context(running_servers([OURS, *options.against]))
+                servers = stack.enter_context(running_servers([OURS, *options.against], options.model))
             require_agreement(servers, [*small[:COMPARED], *large[:COMPARED]])
             stack.enter_context(beside(kind))
             rows = [row for shape in SHAPES for row in rates(servers, small, shape, rounds, seconds)]
             mixed_rows = mixed(servers, small, large, rounds, MIXED_LONGER * seconds)
+            footprints = [Footprint(each.name, each.start_s, each.memory_mb) for each in servers]
         print(f"pressure: {kind}")
-        show(rows, mixed_rows, wide_console())
+        show(rows, mixed_rows, footprints, wide_console())
         times += ratios(kind, rows, mixed_rows)
         if options.pressure == ["idle"] and not options.quick:
-            save_results("serving", [[asdict(row) for row in rows], [asdict(line) for line in mixed_rows]])
+            parts = (rows, mixed_rows, footprints)
+            save_results("serving", [[asdict(line) for line in part] for part in parts])
     if options.pressure != ["idle"]:
         show_ratios(times, wide_console())
         if not options.quick:

@@ -1,13 +1,15 @@
-"""Networks of BERT's kind: the same layers, under names of their own; and ModernBERT."""
+"""Networks of BERT's kind, by the names of their weights; ModernBERT, GTE and Nomic."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
 from tokenizers import Tokenizer, normalizers, pre_tokenizers
 
+from semblance.models.embeddings import Floats
 from semblance.models.files.four_bit import Q4_0
 
 WORD_TABLE = "embeddings.word_embeddings.weight"
@@ -30,20 +32,24 @@ class Family:
     Attributes:
         prefix: of its weights under a head.
         tokenizers: classes of its tokenizer, all of which make the same from the same files.
-        weights: parts of the names of its weights -> those of BERT, replaced in this order.
+        files: parts of the names of weights in files -> those in transformers, replaced in this order.
+        joined: the end of the name of a layer in files -> its parts in transformers, in the order of its rows.
+        weights: parts of the names in transformers -> those of BERT, likewise.
         settings: settings of BERT -> its names for them.
         padding: id of the padding token, behind which its positions are counted; None if they are counted from 0.
         plain: settings under which its layers are the known ones, likewise, besides those of all.
-        pre_norm: whether a norm precedes each part of a layer, as in ModernBERT, not BERT.
+        layers: the network whose layers it has.
     """
 
     prefix: str
     tokenizers: tuple[str, ...]
+    files: Mapping[str, str] = field(default_factory=dict)
+    joined: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     weights: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
     padding: int | None = None
     plain: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
-    pre_norm: bool = False
+    layers: Literal["bert", "modernbert", "gte"] = "bert"
 
     def types_pairs(self, tokenizer_config: Mapping[str, Any]) -> bool:
         """Whether its tokenizer tells the types of tokens, as in transformers."""
@@ -58,9 +64,20 @@ class Family:
     def own_name(self, weight: str) -> str:
         """Name that transformers has for a weight of a file."""
         weight = weight.removeprefix(f"{self.prefix}.")
-        for old, new in _OLD_NAMES.items():
+        for old, new in (*_OLD_NAMES.items(), *self.files.items()):
             weight = weight.replace(old, new)
         return weight
+
+    def own_tensors(self, tensors: Mapping[str, Floats]) -> dict[str, Floats]:
+        """Tensors of a file by their names in transformers; joined ones in parts, which are views."""
+        named: dict[str, Floats] = {}
+        for name, tensor in tensors.items():
+            layer, _, kind = self.own_name(name).rpartition(".")
+            end = next((end for end in self.joined if layer.endswith(end)), "")
+            parts = self.joined.get(end, ("",))
+            layers = (f"{layer.removesuffix(end)}{part}" for part in parts)
+            named |= {f"{part}.{kind}": each for part, each in zip(layers, np.split(tensor, len(parts)), strict=True)}
+        return named
 
     def bert_name(self, weight: str) -> str:
         """Name that BERT has for a weight."""
@@ -75,6 +92,16 @@ class Family:
 
 def _of_roberta(*tokenizers: str) -> Family:
     return Family("roberta", tokenizers, padding=1)
+
+
+def _of_gte(
+    prefix: str, tokenizers: tuple[str, ...], act: str, files: Mapping[str, str], joined: Mapping[str, tuple[str, ...]]
+) -> Family:
+    activations = (act, *({"gelu", "silu"} - {act}))
+    return Family(prefix, tokenizers, files, joined, plain={"hidden_act": activations}, layers="gte")
+
+
+_QUERY_KEY_VALUE = ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj")
 
 
 _WORD_PIECES = ("BertTokenizer", "BertTokenizerFast")
@@ -107,12 +134,25 @@ _FAMILIES: Mapping[str, Family] = {  # by `model_type` of config.json
         },
     ),
     "electra": Family("electra", ("ElectraTokenizer", "ElectraTokenizerFast", *_WORD_PIECES)),
+    "gte": _of_gte(
+        "gte",
+        (*_SENTENCE_PIECES, *_WORD_PIECES),
+        "gelu",
+        files={
+            "new.": "",  # the prefix under a head in files
+            "encoder.layer.": "layers.",
+            "attention.o_proj": "self_attn.o_proj",
+            "attn_ln": "post_attention_layernorm",
+            "mlp_ln": "post_mlp_layernorm",
+        },
+        joined={"attention.qkv_proj": _QUERY_KEY_VALUE, "mlp.up_gate_proj": ("mlp.up_proj", "mlp.gate_proj")},
+    ),
     "modernbert": Family(
         "model",
         _GENERIC,
         settings={"layer_norm_eps": "norm_eps", "hidden_act": "hidden_activation"},
         plain=dict.fromkeys(("attention_bias", "mlp_bias", "norm_bias"), (False,)),
-        pre_norm=True,
+        layers="modernbert",
     ),
     "mpnet": Family(
         "mpnet",
@@ -125,6 +165,22 @@ _FAMILIES: Mapping[str, Family] = {  # by `model_type` of config.json
             "attention.attn.o": "attention.output.dense",
         },
         padding=1,
+    ),
+    "nomic_bert": _of_gte(
+        "nomic_bert",
+        _WORD_PIECES,
+        "silu",
+        files={
+            "encoder.layers": "layers",
+            "emb_ln": "embeddings.LayerNorm",
+            "attn.out_proj": "self_attn.o_proj",
+            "fc11": "up_proj",
+            "fc12": "gate_proj",
+            "fc2": "down_proj",
+            "norm1": "post_attention_layernorm",
+            "norm2": "post_mlp_layernorm",
+        },
+        joined={"attn.Wqkv": _QUERY_KEY_VALUE},
     ),
     "roberta": _of_roberta(*_BYTE_PAIRS),
     "xlm-roberta": _of_roberta(*_SENTENCE_PIECES),
@@ -143,8 +199,9 @@ def family_of(config: Mapping[str, Any]) -> Family | None:
 
 def _has_plain_rotation(config: Mapping[str, Any]) -> bool:
     """Whether angles of rotary positions, if there are any, are not stretched for long texts."""
-    rotations: Mapping[str, Any] = config.get("rope_parameters") or {}
-    kinds = [(each or {}).get("rope_type", "default") for each in rotations.values()]
+    rotation: Mapping[str, Any] = config.get("rope_parameters") or {}
+    by_kind = [each for each in rotation.values() if isinstance(each, dict)]  # of layers, if they differ
+    kinds = [each.get("rope_type", "default") for each in (rotation, *by_kind)]
     return not config.get("rope_scaling") and all(kind == "default" for kind in kinds)
 
 

@@ -29,7 +29,7 @@ def require_sound_weights(folder: Path) -> None:
         shapes = {
             family.bert_name(family.own_name(name)): each for file in files for name, each in shapes_of(file).items()
         }
-        if not family.pre_norm:  # and otherwise when it is loaded
+        if family.layers == "bert":  # and otherwise when it is loaded
             _require_fitting(folder, shapes, family.bert_settings(config))
         for table in shapes.keys() & _WORD_TABLES:
             _require_rows(folder, shapes[table][0])

@@ -25,6 +25,7 @@ from semblance.models.model_files.bert_families import (
 )
 from semblance.models.model_files.checkpoint import Checkpoint
 from semblance.models.networks.graph_layers.bert import TYPE_TABLE, BertLayers
+from semblance.models.networks.graph_layers.gte import GteLayers
 from semblance.models.networks.graph_layers.modernbert import ModernBertLayers
 from semblance.models.networks.graph_layers.packed import PackedLayers
 from semblance.models.networks.lora_merge import merge
@@ -77,16 +78,14 @@ def bert_graph(checkpoint: Checkpoint) -> BertGraph:
     """
     family, config = _family(checkpoint)
     if checkpoint.layer is not None:
-        if family.pre_norm:
+        if family.layers == "modernbert":
             raise BadCheckpoint(f"a {config['model_type']} {ENDS_DIFFERENTLY}")
         config["num_hidden_layers"] = checkpoint.layer
     read, table = read_network(checkpoint)
     weights = {family.bert_name(name): tensor for name, tensor in read.items()}
     try:
         heads = checkpoint.modules.heads
-        layers: PackedLayers = (
-            ModernBertLayers(weights, config) if family.pre_norm else BertLayers(weights, config, table)
-        )
+        layers = _layers(family, weights, config, table)
         graph, positions = layers.graph(heads), layers.positions - family.first_position
         dim = heads[-1].out_features if heads else int(config["hidden_size"])
     except KeyError as error:
@@ -103,6 +102,18 @@ def bert_graph(checkpoint: Checkpoint) -> BertGraph:
         type_rows=_type_rows(checkpoint, family, weights, layers.positions),
     )
     return BertGraph(graph, facts)
+
+
+def _layers(
+    family: Family, weights: Mapping[str, Floats], config: Mapping[str, Any], table: FourBit | None
+) -> PackedLayers:
+    match family.layers:
+        case "modernbert":
+            return ModernBertLayers(weights, config)
+        case "gte":
+            return GteLayers(weights, config)
+        case "bert":
+            return BertLayers(weights, config, table)
 
 
 def _type_rows(checkpoint: Checkpoint, family: Family, weights: Mapping[str, Floats], positions: int) -> int:
@@ -135,7 +146,7 @@ def read_network(checkpoint: Checkpoint) -> tuple[dict[str, Floats], FourBit | N
     family, _ = _family(checkpoint)
     read = read_weights(checkpoint.folder / "model.safetensors")
     table = read.blocks.pop(WORD_TABLE, None)
-    weights = {family.own_name(name): tensor for name, tensor in read.dequantized().items()}
+    weights = family.own_tensors(read.dequantized())
     if checkpoint.adapter is not None:
         matrices = {name.removesuffix(".weight"): weight for name, weight in weights.items() if _is_linear(name)}
         merge(checkpoint.adapter, matrices, family.prefix)

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from tests.support.random_networks import random_network
 from tests.support.small_model import DIM, edit
+
+
+def family_folder(family: str, start: Path, folder: Path, **sizes: Any) -> Path:
+    """A folder with a random network of a family, and the tokenizer and the modules of another, read as they are."""
+    shutil.copytree(start, folder, ignore=shutil.ignore_patterns("*.safetensors"))
+    random_network(family, **sizes).save_pretrained(folder)
+    edit(folder / "tokenizer_config.json", tokenizer_class="TokenizersBackend")
+    edit(folder / "sentence_bert_config.json", max_seq_length=None)
+    return folder
 
 
 def edit_modules(folder: Path, change: Callable[[list[dict[str, Any]]], object]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from semblance.models.embeddings import Floats
-from semblance.models.networks.graph_layers.packed import PackedLayers
+from semblance.models.networks.graph_layers.rotary import RotaryLayers
 from semblance.models.networks.shape_buckets import GraphInputs
 
 _EVERYWHERE, _NEARBY = "full_attention", "sliding_attention"
@@ -16,7 +16,7 @@ _OLD_BASES = {_EVERYWHERE: ("global_rope_theta", 160_000.0), _NEARBY: ("local_ro
 _DEFAULTS: Mapping[str, Any] = {"layer_norm_eps": 1e-5, "local_attention": 128, "max_position_embeddings": 8192}
 
 
-class ModernBertLayers(PackedLayers):
+class ModernBertLayers(RotaryLayers):
     """The layers of a ModernBERT without biases, as nodes of OpenVINO.
 
     Args:
@@ -32,19 +32,14 @@ class ModernBertLayers(PackedLayers):
     def __init__(self, weights: Mapping[str, Floats], config: Mapping[str, Any]) -> None:
         settings = {**_DEFAULTS, **config}
         super().__init__(weights, settings)
-        self._positions, self._window = int(settings["max_position_embeddings"]), int(settings["local_attention"]) // 2
+        self._window = int(settings["local_attention"]) // 2
         self._kinds = _kinds_of_layers(settings)
         self._bases = {kind: _base(settings, kind) for kind in _OLD_BASES}
-
-    @property
-    def positions(self) -> int:
-        """Positions that the network has."""
-        return self._positions
 
     def _hidden(self, inputs: GraphInputs) -> Any:
         op = self._op
         seen = {_EVERYWHERE: self._real(inputs), _NEARBY: self._near(inputs)}
-        turns = {kind: self._turns(inputs, base) for kind, base in self._bases.items()}
+        turns = {kind: self._turns(inputs.positions, base) for kind, base in self._bases.items()}
         words = self._rows(self._numbers(self._weights["embeddings.tok_embeddings.weight"]), inputs.ids)
         hidden = self._norm(words, "embeddings.norm", bias=False)
         for i in range(self._layers):
@@ -67,24 +62,6 @@ class ModernBertLayers(PackedLayers):
         op = self._op
         near = op.less_equal(op.absolute(self._apart(inputs)), op.constant(np.int64(self._window)))
         return op.logical_and(op.unsqueeze(near, self._integers(0, 1)), self._real(inputs))
-
-    def _turns(self, inputs: GraphInputs, base: float) -> tuple[Any, Any]:
-        """(T, 1, d / 2h) each: cosines and sines of the angles of each token's position."""
-        steps = self._dim // self._heads // 2
-        speeds = np.float32(1) / np.float32(base) ** (np.arange(steps, dtype=np.float32) / np.float32(steps))
-        angles = np.arange(self._positions, dtype=np.float32)[:, None, None] * speeds
-        return tuple(self._rows(self._numbers(each), inputs.positions) for each in (np.cos(angles), np.sin(angles)))
-
-    def _turned(self, x: Any, cosines: Any, sines: Any) -> Any:
-        """(T, d) -> (T, d): the halves of each head as coordinates of points, turned by the angles."""
-        op = self._op
-        heads = op.reshape(x, self._integers(0, self._heads, self._dim // self._heads), True)
-        first, second = op.split(heads, op.constant(np.int64(2)), 2).outputs()
-        halves = [
-            op.subtract(op.multiply(first, cosines), op.multiply(second, sines)),
-            op.add(op.multiply(second, cosines), op.multiply(first, sines)),
-        ]
-        return op.reshape(op.concat(halves, 2), self._integers(-1, self._dim), False)
 
     def _gated(self, x: Any, name: str) -> Any:
         """W_o (gelu(a) * b), where W_i x = [a, b]."""

@@ -17,7 +17,6 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
-from transformers import AutoConfig, AutoModel
 
 from semblance.models.embeddings import unit_rows
 from semblance.models.encoders.transformer import Transformer
@@ -27,8 +26,8 @@ from semblance.models.runtime import Compute
 from semblance.models.text import Role
 from semblance.service.model_loading.registry import read_source
 from tests.support.devices import computes_in_bfloat16
-from tests.support.model_folders import add_head, edit_modules, save_head, set_pooling
-from tests.support.small_model import BUILT_IN_FOLDER, DIM, draw_weights, edit
+from tests.support.model_folders import add_head, edit_modules, family_folder, save_head, set_pooling
+from tests.support.small_model import DIM, draw_weights, edit
 
 TEXTS = ["A man plays the Guitar.", "Someone is making MUSIC", "Completely unrelated: tax law in 1987"]
 
@@ -231,31 +230,22 @@ def test_a_network_in_a_subfolder_is_found(folder: Path) -> None:
     assert pooled(folder) == pytest.approx(expected, abs=1e-6)
 
 
-def network_of(folder: Path, family: str, **sizes: int) -> Path:
-    """A folder with a random network of another family, and the tokenizer of the built-in model."""
-    network = AutoModel.from_config(AutoConfig.for_model(family, vocab_size=30522, **sizes))  # type: ignore[no-untyped-call]
-    network.save_pretrained(folder)
-    for file in BUILT_IN_FOLDER.glob("*token*"):
-        shutil.copy(file, folder)
-    return folder
-
-
 @pytest.mark.parametrize(("family", "most"), [("mpnet", 510), ("roberta", 510), ("distilbert", 512)])
-def test_a_text_of_max_tokens_can_be_encoded(tmp_path: Path, family: str, most: int) -> None:
+def test_a_text_of_max_tokens_can_be_encoded(small: Path, tmp_path: Path, family: str, most: int) -> None:
     """Some families count positions from the padding id, and so have fewer for tokens."""
-    sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
-    network_of(tmp_path, family, pad_token_id=1, **sizes)
-    edit(tmp_path / "tokenizer_config.json", model_max_length=10**30)
-    assert loaded(tmp_path).max_tokens == most
+    sizes = {"vocab_size": 30_522, "max_position_embeddings": 512}
+    folder = family_folder(family, small, tmp_path / "model", **sizes)
+    edit(folder / "tokenizer_config.json", model_max_length=10**30)
+    assert loaded(folder).max_tokens == most
 
 
-def test_a_network_that_cannot_encode_is_rejected_at_load(tmp_path: Path) -> None:
-    network_of(tmp_path, "t5", d_model=32, num_layers=1, num_heads=2, d_ff=32, d_kv=16)
+def test_a_network_that_cannot_encode_is_rejected_at_load(small: Path, tmp_path: Path) -> None:
+    folder = family_folder("t5", small, tmp_path / "model", vocab_size=30_522)
     with pytest.raises(BadCheckpoint, match="is a t5, which reads and writes text"):
-        read_checkpoint(tmp_path)
-    edit(tmp_path / "config.json", is_encoder_decoder=False)
+        read_checkpoint(folder)
+    edit(folder / "config.json", is_encoder_decoder=False)
     with pytest.raises(BadCheckpoint, match="cannot encode"):
-        loaded(tmp_path)
+        loaded(folder)
 
 
 @pytest.mark.parametrize("head", ["BertForSequenceClassification", "BertForTokenClassification"])

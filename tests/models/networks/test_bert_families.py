@@ -19,8 +19,8 @@ from transformers import (
 
 from semblance.models.model_files.checkpoint import read_checkpoint
 from semblance.models.networks.bert_graph import bert_graph, has_graph
-from tests.models.networks.random_networks import random_network
 from tests.support.cross_encoders import byte_pairs, sentence_pieces, word_pieces
+from tests.support.random_networks import random_network
 from tests.support.small_model import edit
 
 TEXTS = ["A dog sleeps on the  sofa.", "Der Hund schläft\tauf dem Sofa.\n", "東京 E-4711 👩‍👩‍👧 ﬁne naïve", " x", "x "]

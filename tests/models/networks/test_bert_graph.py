@@ -6,7 +6,6 @@ import json
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -27,9 +26,9 @@ from semblance.models.networks.shape_buckets import graph_inputs
 from semblance.models.networks.torch_network import TorchNetwork
 from semblance.service.model_loading.registry import read_source, source_of
 from tests.models.model_files.test_lora import save_adapter
-from tests.models.networks.random_networks import VOCABULARY, random_network
 from tests.support.four_bit_folder import quantize
-from tests.support.model_folders import add_head
+from tests.support.model_folders import add_head, family_folder
+from tests.support.random_networks import LIKE_BERT, VOCABULARY, random_network
 from tests.support.small_model import draw_weights, edit
 
 pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # a query of PEFT
@@ -114,32 +113,13 @@ def test_every_kind_of_folder_gives_the_vectors_of_torch(folder: Path, change: C
     require_same(checkpoint)
 
 
-FAMILIES: dict[str, dict[str, float]] = {
-    "camembert": {},
-    "distilbert": {},
-    "electra": {"embedding_size": 16},
-    "mpnet": {},
-    "roberta": {},
-    "xlm-roberta": {"layer_norm_eps": 1e-3},
-}
-
-
-def folder_of(family: str, start: Path, folder: Path, **sizes: Any) -> Path:
-    """A folder with a random network, and a tokenizer that is read as it is."""
-    shutil.copytree(start, folder, ignore=shutil.ignore_patterns("*.safetensors"))
-    random_network(family, **sizes).save_pretrained(folder)
-    edit(folder / "tokenizer_config.json", tokenizer_class="TokenizersBackend")
-    edit(folder / "sentence_bert_config.json", max_seq_length=None)
-    return folder
-
-
 @pytest.mark.parametrize("layer", [None, 2])
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", LIKE_BERT)
 def test_networks_of_the_kind_have_the_vectors_of_torch(
     small: Path, tmp_path: Path, family: str, layer: int | None
 ) -> None:
-    sizes = FAMILIES[family]
-    folder = folder_of(family, small, tmp_path / "model", **sizes)
+    sizes = LIKE_BERT[family]
+    folder = family_folder(family, small, tmp_path / "model", **sizes)
     adapter = save_adapter(random_network(family, **sizes), tmp_path / "adapter", target_modules="all-linear")
     for each in (None, read_low_rank_adapter(adapter)):
         checkpoint = read_checkpoint(folder, adapter=each, layer=layer)
@@ -158,7 +138,7 @@ MODERN = {
 
 @pytest.mark.parametrize("changes", MODERN.values(), ids=MODERN)
 def test_a_modernbert_has_the_vectors_of_torch(small: Path, tmp_path: Path, changes: dict[str, object]) -> None:
-    folder = folder_of("modernbert", small, tmp_path / "model")
+    folder = family_folder("modernbert", small, tmp_path / "model")
     edit(folder / "config.json", **changes)
     adapter = save_adapter(random_network("modernbert"), tmp_path / "adapter", target_modules="all-linear")
     for each in (None, read_low_rank_adapter(adapter)):
@@ -170,7 +150,7 @@ def test_a_modernbert_has_the_vectors_of_torch(small: Path, tmp_path: Path, chan
 
 
 def test_a_modernbert_does_not_end_at_an_inner_layer(small: Path, tmp_path: Path) -> None:
-    checkpoint = read_checkpoint(folder_of("modernbert", small, tmp_path / "model"), layer=2)
+    checkpoint = read_checkpoint(family_folder("modernbert", small, tmp_path / "model"), layer=2)
     with pytest.raises(BadCheckpoint, match="a modernbert changes the vectors behind its last layer"):
         bert_graph(checkpoint)
 
@@ -184,10 +164,29 @@ MODERN_OTHERS: dict[str, dict[str, object]] = {
 
 @pytest.mark.parametrize("changes", MODERN_OTHERS.values(), ids=MODERN_OTHERS)
 def test_other_modernberts_are_left_to_torch(small: Path, tmp_path: Path, changes: dict[str, object]) -> None:
-    folder = folder_of("modernbert", small, tmp_path / "model")
+    folder = family_folder("modernbert", small, tmp_path / "model")
     assert has_graph(read_checkpoint(folder))
     edit(folder / "config.json", **changes)
     assert not has_graph(read_checkpoint(folder))
+
+
+@pytest.mark.parametrize("family", ["gte", "nomic_bert"])
+def test_stretched_angles_of_other_families_are_left_to_torch(small: Path, tmp_path: Path, family: str) -> None:
+    folder = family_folder(family, small, tmp_path / "model")
+    assert has_graph(read_checkpoint(folder))
+    edit(folder / "config.json", rope_parameters={"rope_type": "yarn", "rope_theta": 1e4, "factor": 2.0})
+    assert not has_graph(read_checkpoint(folder))
+
+
+@pytest.mark.parametrize("family", ["gte", "nomic_bert"])
+def test_weights_under_names_of_transformers_are_read(small: Path, tmp_path: Path, family: str) -> None:
+    """A saved file joins matrices that transformers keeps apart."""
+    folder = family_folder(family, small, tmp_path / "model")
+    file = folder / "model.safetensors"
+    apart = random_network(family).state_dict()
+    assert not apart.keys() <= load_file(file).keys()
+    save_file({name: each.contiguous() for name, each in apart.items()}, file, {"format": "pt"})
+    require_same(read_checkpoint(folder), (1, 7, 90), VOCABULARY)
 
 
 @pytest.mark.parametrize("buckets", [8, 32, 64])

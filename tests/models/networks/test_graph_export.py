@@ -18,7 +18,7 @@ from semblance.models.networks.graph_export import ExportableNetwork, export_gra
 from semblance.models.networks.shape_buckets import TEXTS, TOKENS, WIDTHS, graph_inputs, next_size
 from semblance.models.networks.torch_network import first_position
 from semblance.models.runtime import NetworkFacts
-from tests.models.networks.random_networks import SIZES, alone, random_network, texts
+from tests.support.random_networks import SIZES, alone, random_network, texts
 
 FACTS = NetworkFacts(dim=1, max_tokens=512, pad_id=0, first_position=0, tokenizer="")
 

@@ -14,7 +14,7 @@ from torch.nn.attention import varlen
 from semblance.models.networks import packed_attention
 from semblance.models.networks.packed_attention import TextSpans
 from semblance.models.networks.packed_batches import PackedBatches
-from tests.models.networks.random_networks import alone, ones, random_network, texts
+from tests.support.random_networks import alone, ones, random_network, texts
 
 OFFSETS = (0, 5, 5, 6, 30, 30)
 SPANS = TextSpans(torch.tensor(OFFSETS, dtype=torch.int32), longest=26)

@@ -20,8 +20,8 @@ from semblance.models.networks import device_errors, packed_attention, packed_ba
 from semblance.models.networks.cuda_graphs import MAX_TOKENS, BatchShape, DeviceOutput, shape_bucket
 from semblance.models.networks.packed_batches import PackedBatches, pool
 from semblance.models.text import Ints
-from tests.models.networks.random_networks import NETWORKS, SIZES, alone, ones, random_network, texts, with_real_spread
 from tests.support.devices import DEVICES
+from tests.support.random_networks import NETWORKS, SIZES, alone, ones, random_network, texts, with_real_spread
 
 LENGTHS = (7, 1, 90, 12, 3, 150, 2)
 NEAR = {"cpu": 1e-5, "cuda": 1e-4}  # another device adds products in another order

@@ -23,8 +23,8 @@ from semblance.models.runtimes.openvino import OpenVino
 from semblance.models.runtimes.torch import Torch
 from semblance.service.model_loading.device import load_encoder, load_source
 from semblance.service.settings import Settings
-from tests.models.networks.random_networks import random_network
 from tests.support.devices import computes_in_bfloat16
+from tests.support.random_networks import random_network
 from tests.support.small_model import draw_weights, edit, make_small
 
 pytestmark = pytest.mark.slow

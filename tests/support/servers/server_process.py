@@ -42,6 +42,11 @@ class ServerProcess:
         self._start_s = start_s
         self._process: subprocess.Popen[bytes] | None = None
 
+    @property
+    def pid(self) -> int | None:
+        """Process id, or None before the first start."""
+        return None if self._process is None else self._process.pid
+
     def start(self, *options: str) -> None:
         """Start the server, with further options, and wait until it is ready.
 

@@ -27,6 +27,18 @@ NETWORKS: dict[str, dict[str, Any]] = {
     "distilbert": {"vocab_size": VOCABULARY, "dim": 32, "n_layers": 3, "n_heads": 4, "hidden_dim": 64},
     "modernbert": SIZES | {"local_attention": 16},  # in two of three layers, to the 8 nearest tokens on either side
 }
+LIKE_BERT: dict[str, dict[str, Any]] = {  # families that end like BERT, and what each has beside SIZES
+    "bert": {},
+    "camembert": {},
+    "distilbert": {},
+    "electra": {"embedding_size": 16},
+    "gte": {},
+    "mpnet": {},
+    "nomic_bert": {},
+    "roberta": {},
+    "xlm-roberta": {"layer_norm_eps": 1e-3},
+}
+FAMILIES = LIKE_BERT | {"modernbert": {}, "albert": {"embedding_size": 16}, "deberta-v2": {}}
 
 
 def random_network(family: str = "bert", **sizes: Any) -> Any:
