@@ -7,6 +7,7 @@ adapter has a separate folder and is named by an option.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,7 +39,9 @@ _LAYER_COUNTS = ("num_hidden_layers", "n_layers", "num_layers")  # names in conf
 _SIZES = ("hidden_size", "dim", "d_model")  # likewise
 _SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")  # for which sentence-transformers says a model is trained
 _OTHER_HEADS = ("ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering", "ForMultipleChoice")
-_TO_SAFETENSORS = "from sentence_transformers import SentenceTransformer as S; S('{0}').save('{0}-safetensors')"
+_TO_SAFETENSORS = (
+    "import sys; from sentence_transformers import SentenceTransformer as S; S(sys.argv[1]).save(sys.argv[2])"
+)
 _NO_LIMIT = 10**6  # tokenizers without a limit state one of about 10**30
 
 
@@ -221,9 +224,10 @@ def weights_of(folder: Path, expected: str | None) -> list[tuple[str, str]]:
         )
     files = sorted(folder.glob("*.safetensors"))
     if not files:
+        command = shlex.join(("python", "-c", _TO_SAFETENSORS, str(folder), f"{folder}-safetensors"))
         raise BadCheckpoint(
             f"{folder} has no *.safetensors file; other formats of weights can run code and are not read: if you trust "
-            f'it, convert it by `python -c "{_TO_SAFETENSORS.format(folder)}"`'
+            f"it, convert it by `{command}`"
         )
     weights = [(file.name, file_sha256(file)) for file in files]
     if expected is not None and weights != [("model.safetensors", expected)]:

@@ -30,8 +30,8 @@ from semblance.service.ports.embedding import ModelChoice
 def read_served(served: str, refused: RefusedModels | None = None) -> dict[str, ModelFiles]:
     """Served name -> checked files, from a comma-separated list; the first is the default.
 
-    An entry is a built-in name, or NAME=SOURCE with a source as in `source_of`. A model with options needs a new name,
-    so that `minilm` always means the same.
+    An entry is a built-in name, NAME=SOURCE with a source as in `source_of`, or a source with a slash, which has the
+    name of its last part. A built-in model with options needs a new name, so that `minilm` always means the same.
 
     Args:
         served: the list.
@@ -43,17 +43,16 @@ def read_served(served: str, refused: RefusedModels | None = None) -> dict[str, 
     refused = RefusedModels(fatal=True) if refused is None else refused
     models: dict[str, ModelFiles] = {}
     for entry in filter(None, (part.strip() for part in served.split(","))):
-        name, equals, source = entry.partition("=")
-        if not is_name(name) or (not equals and name not in BUILT_IN):
+        name, source = _name_and_source(entry)
+        if not is_name(name) or (entry == name and name not in BUILT_IN):
             raise BadCheckpoint(
-                f"SEMBLANCE_MODELS: {entry!r} is neither built in ({', '.join(BUILT_IN)}) nor of the form "
+                f"SEMBLANCE_MODELS: {entry!r} is neither built in ({', '.join(BUILT_IN)}) nor a path, org/name or "
                 "name=source?option=value&option=value, with a new name of lower-case letters, digits, '.', '_' and '-'"
             )
         if name in (*models, *refused):
             raise BadCheckpoint(f"SEMBLANCE_MODELS: {name!r} is listed twice")
-        if equals and name in BUILT_IN:
+        if entry != name and name in BUILT_IN:
             raise BadCheckpoint(f"SEMBLANCE_MODELS: {entry!r} needs another name: {name} is a built-in model")
-        source = source if equals else name
         files = refused.keep(name, source, read_source) if models else read_source(source)
         if files is not None:
             models[name] = files
@@ -67,7 +66,7 @@ def read_served(served: str, refused: RefusedModels | None = None) -> dict[str, 
 def read_rerankers(
     listed: str, encoders: Collection[str], refused: RefusedModels | None = None
 ) -> dict[str, CrossEncoderFiles]:
-    """Name -> checked files, from a comma-separated list of `name=folder`.
+    """Name -> checked files, from a comma-separated list of `name=folder`, or of folders or pulled names.
 
     Args:
         listed: the list.
@@ -80,11 +79,11 @@ def read_rerankers(
     refused = RefusedModels(fatal=True) if refused is None else refused
     rerankers: dict[str, CrossEncoderFiles] = {}
     for entry in filter(None, (part.strip() for part in listed.split(","))):
-        name, equals, source = entry.partition("=")
-        if not (equals and is_name(name)):
+        name, source = _name_and_source(entry)
+        if not is_name(name) or entry == name:
             raise BadCheckpoint(
-                f"SEMBLANCE_RERANK_MODELS: {entry!r} is not of the form name=folder?max_tokens=number, with a name of "
-                "lower-case letters, digits, '.', '_' and '-'"
+                f"SEMBLANCE_RERANK_MODELS: {entry!r} is neither a path nor org/name or "
+                "name=folder?max_tokens=number, with a name of lower-case letters, digits, '.', '_' and '-'"
             )
         if name in (*encoders, *rerankers, *refused):
             raise BadCheckpoint(f"SEMBLANCE_RERANK_MODELS: {entry!r} needs another name: there is a model {name}")
@@ -92,6 +91,15 @@ def read_rerankers(
         if files is not None:
             rerankers[name] = files
     return rerankers
+
+
+def _name_and_source(entry: str) -> tuple[str, str]:
+    """Both parts of NAME=SOURCE; the last part of a path or a pulled name is its name."""
+    place, mark, options = entry.partition("?")
+    name, equals, source = place.partition("=")
+    if equals:
+        return name, f"{source}{mark}{options}"
+    return Path(place.partition("@")[0]).name.lower() if "/" in place else entry, entry
 
 
 def read_aliases(listed: str, models: Collection[str]) -> dict[str, ModelChoice]:

@@ -132,7 +132,7 @@ COMMANDS: Mapping[str, Run | Serve | Parse] = {
     "semblance evaluate --sets panel --model mpnet --against minilm-words --measure cosine,rcmd_words": MPNET,
     "semblance export --model multilingual --out e5-small": MULTILINGUAL,
     "semblance pull BAAI/bge-small-en-v1.5": PULLED,
-    "semblance serve --model bge=BAAI/bge-small-en-v1.5": PULLED,
+    "semblance serve --model BAAI/bge-small-en-v1.5": PULLED,
     "semblance evaluate --sets stsb_dev,stsb_de_dev,stsb_en_de_dev --model multilingual --against minilm-words "
     "--measure cosine,rcmd,rcmd_words": FIGURES,
     "semblance models --model minilm-words --model mine=/models/mine": Run(),

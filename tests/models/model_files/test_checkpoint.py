@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import shlex
 import shutil
 import subprocess
 import sys
@@ -261,13 +262,13 @@ def test_a_network_that_classifies_is_no_encoder(folder: Path, head: str) -> Non
 
 
 def test_weights_of_torch_are_refused_with_the_command(folder: Path) -> None:
-    expected = pooled(folder)
+    expected, folder = pooled(folder), folder.rename(folder.with_name("it's mine"))
     torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
     (folder / "model.safetensors").unlink()
     with pytest.raises(BadCheckpoint, match=r"has no \*\.safetensors file") as refusal:
         read_checkpoint(folder)
-    program = str(refusal.value).partition('python -c "')[2].partition('"')[0]
-    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+    _, *arguments = shlex.split(str(refusal.value).split("`")[1])
+    subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
     assert pooled(folder.with_name(f"{folder.name}-safetensors")) == pytest.approx(expected, abs=1e-6)
 
 

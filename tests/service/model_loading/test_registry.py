@@ -165,6 +165,17 @@ def test_unknown_options_and_files_are_rejected_by_name(
         read_source(source.format(glove=glove, counts=counts, map=tmp_path / "map"))
 
 
+def test_paths_have_the_name_of_their_last_part(small: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "Mine-v1.5"
+    folder.symlink_to(small, target_is_directory=True)
+    assert list(read_served(f"{folder}?pooling=max,{small}/.")) == ["mine-v1.5", small.name]
+    with pytest.raises(BadCheckpoint, match="Model-X"):
+        read_served("nobody/Model-X@main")
+    spaced = folder.rename(tmp_path / "A b")
+    with pytest.raises(BadCheckpoint, match="with a new name of lower-case letters"):
+        read_served(str(spaced))
+
+
 @pytest.mark.parametrize(
     ("served", "message"),
     [(served, "SEMBLANCE_MODELS") for served in ("nosuch", "=x", "Big=/tmp", "minilm,minilm", "", ",")]

@@ -33,7 +33,7 @@ def test_each_entry_is_a_folder_with_options(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("entry", "reason"),
     [
-        ("{folder}", "name=folder"),
+        ("minilm", "name=folder"),
         ("A b={folder}", "name=folder"),
         ("minilm={folder}", "another name"),
         ("m={folder},m={folder}", "another name"),
