@@ -12,7 +12,27 @@ from semblance.models.text import Role, TokenizedText, Truncate
 T = TypeVar("T")
 
 
-class Encoder(Protocol):
+class Model(Protocol):
+    """A served model of any kind."""
+
+    @property
+    def name(self) -> str:
+        """Name under which the model is served."""
+
+    @property
+    def max_tokens(self) -> int:
+        """Maximum number of tokens that it reads at once, special and prompt tokens included."""
+
+    @property
+    def space(self) -> str:
+        """Digest of all that determines its output: weights, tokenizer, pooling, length, prompts."""
+
+    @property
+    def build(self) -> str:
+        """Digest of the space and of its computation: runtime, number type, library versions."""
+
+
+class Encoder(Model, Protocol):
     """Computes vectors of texts.
 
     Laws: the output has the order of the input; the same text gives the same vectors, alone and in any batch (token
@@ -20,24 +40,8 @@ class Encoder(Protocol):
     """
 
     @property
-    def name(self) -> str:
-        """Name under which the model is served."""
-
-    @property
     def dim(self) -> int:
         """d, the length of every vector."""
-
-    @property
-    def max_tokens(self) -> int:
-        """Maximum number of tokens of a text, special and prompt tokens included."""
-
-    @property
-    def space(self) -> str:
-        """Digest of all that determines the vectors: weights, tokenizer, pooling, length, prompts."""
-
-    @property
-    def build(self) -> str:
-        """Digest of the space and of its computation: runtime, number type, library versions."""
 
     @property
     def precision(self) -> Precision:
@@ -58,24 +62,8 @@ class Encoder(Protocol):
         """
 
 
-class Reranker(Protocol):
+class Reranker(Model, Protocol):
     """Scores texts against a query that it reads together with them; the scores have no words."""
-
-    @property
-    def name(self) -> str:
-        """Name under which the model is served."""
-
-    @property
-    def max_tokens(self) -> int:
-        """Maximum number of tokens of a query and a text together."""
-
-    @property
-    def space(self) -> str:
-        """Digest of all that determines the scores."""
-
-    @property
-    def build(self) -> str:
-        """Digest of the space and of its computation."""
 
     @property
     def bounds(self) -> tuple[float, float]:

@@ -20,6 +20,9 @@ less than 0 for all others. Explain a score before you rely on it."""
 MAX_LINKS = 12
 READ_ONLY = ToolAnnotations(readOnlyHint=True, openWorldHint=False)
 
+RerankModelName = Annotated[
+    str | None, Field(description="Served rerank model that orders the documents; null for none.")
+]
 MeasureName = Annotated[str | None, Field(description="Measure, such as cosine or rcmd_words; null for the default.")]
 
 
@@ -36,6 +39,7 @@ class FoundDocument(BaseModel):
 
     id: str
     score: float
+    rerank_score: float | None = Field(description="By the rerank model, which orders; null without one.")
     probability: float | None = Field(description="That people call it the same as the query; null if not calibrated.")
     text: str
     metadata: dict[str, Any]
@@ -60,7 +64,7 @@ def build_server(client: AsyncClient) -> MCPServer[Any]:
         ]
 
     @server.tool(annotations=READ_ONLY)
-    async def search(
+    async def search(  # noqa: PLR0913, PLR0917 - one parameter a field of the tool
         query: str,
         collection: str = "default",
         k: Annotated[int, Field(ge=1, description="Number of documents.")] = 5,
@@ -69,11 +73,20 @@ def build_server(client: AsyncClient) -> MCPServer[Any]:
         ] = None,
         explain: Annotated[bool, Field(description="Whether to show the words that made each score.")] = False,
         measure: MeasureName = None,
+        rerank_model: RerankModelName = None,
     ) -> list[FoundDocument]:
         """Find the documents of a collection that are most similar to a query, best first."""
         with _tool_errors():
             try:
-                answer = await client.search(query, collection, k=k, filter=filter, explain=explain, measure=measure)
+                answer = await client.search(
+                    query,
+                    collection,
+                    k=k,
+                    filter=filter,
+                    explain=explain,
+                    measure=measure,
+                    rerank_model=rerank_model,
+                )
             except NotFound as error:
                 if error.code != "unknown_collection":
                     raise
@@ -94,6 +107,7 @@ def _found(hit: Hit) -> FoundDocument:
     return FoundDocument(
         id=hit.id,
         score=hit.score,
+        rerank_score=hit.rerank_score,
         probability=hit.probability,
         text=hit.text,
         metadata=dict(hit.metadata),

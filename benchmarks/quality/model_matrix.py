@@ -99,7 +99,8 @@ def show(rows: Sequence[Difference]) -> None:
     models, modules = (list(dict.fromkeys(getattr(row, name) for row in rows)) for name in ("model", "modules"))
     for precision in get_args(Precision):
         cells = {(row.modules, row.model): row for row in rows if row.precision == precision}
-        table = Table("modules", *(Column(model, justify="right") for model in models))
+        columns = (Column(model, justify="right") for model in models)
+        table = Table(Column("modules", no_wrap=True), *columns)
         table.title = precision
         for each in modules:
             table.add_row(each, *(f"{cells[each, model].largest:.1e}" for model in models))

@@ -60,6 +60,7 @@ async def test_search_finds_and_explains_documents(client: Client, api: Api) -> 
     assert [each["id"] for each in found] == [hit["id"] for hit in expected["hits"]]
     assert found[0]["metadata"]["category"] == "shipping"
     assert "by rcmd_words" in found[0]["why"]
+    assert found[0]["rerank_score"] is None
 
 
 async def test_explain_shows_the_words_behind_a_score(client: Client) -> None:
@@ -70,6 +71,11 @@ async def test_explain_shows_the_words_behind_a_score(client: Client) -> None:
 async def test_an_unknown_collection_is_told_the_known_ones(client: Client) -> None:
     answer: Any = await client.call_tool("search", {"query": "x", "collection": "nosuch"})
     assert "default" in answer.content[0].text.partition("the collections are: ")[2].split(", ")
+
+
+async def test_a_rerank_model_is_asked_for(client: Client) -> None:
+    answer: Any = await client.call_tool("search", {"query": "x", "rerank_model": "nosuch"})
+    assert "no rerank model 'nosuch' is served" in answer.content[0].text
 
 
 async def test_refusals_tell_the_model_what_to_change(client: Client) -> None:

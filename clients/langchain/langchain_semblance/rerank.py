@@ -21,6 +21,7 @@ class SemblanceRerank(BaseDocumentCompressor):
         top_n: most documents to keep; None for all.
         measure: `rcmd1_words` by default.
         model: a served model.
+        rerank_model: a served rerank model, which orders the documents.
         min_probability: least probability of a document; the measure needs a calibration.
         explain: whether metadata get `highlights`, the parts that match the query, and `explanation`, the words
             behind the score.
@@ -32,6 +33,7 @@ class SemblanceRerank(BaseDocumentCompressor):
     top_n: int | None = 3
     measure: str | None = None
     model: str | None = None
+    rerank_model: str | None = None
     min_probability: float | None = None
     explain: bool = False
 
@@ -48,6 +50,7 @@ class SemblanceRerank(BaseDocumentCompressor):
             top_n=self.top_n,
             measure=self.measure,
             model=self.model,
+            rerank_model=self.rerank_model,
             min_probability=self.min_probability,
             relevant_spans=Spans() if self.explain else None,
             explain=self.explain,

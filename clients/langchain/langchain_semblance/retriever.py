@@ -11,7 +11,7 @@ from semblance_client import Client
 
 from langchain_semblance.hits import document_of
 
-_OPTIONS = ("k", "measure", "filter", "min_score", "min_probability", "explain")
+_OPTIONS = ("k", "measure", "rerank_model", "filter", "min_score", "min_probability", "explain")
 
 
 class SemblanceRetriever(BaseRetriever):
@@ -24,6 +24,7 @@ class SemblanceRetriever(BaseRetriever):
         collection: where to search.
         k: number of documents.
         measure: the collection's own by default.
+        rerank_model: a served rerank model, which orders the documents.
         filter: conditions on metadata, such as `{"category": "shipping"}`.
         min_score: least score of a document.
         min_probability: least probability of a document; the measure needs a calibration.
@@ -34,6 +35,7 @@ class SemblanceRetriever(BaseRetriever):
     collection: str = "default"
     k: int = 4
     measure: str | None = None
+    rerank_model: str | None = None
     filter: dict[str, Any] | None = None
     min_score: float | None = None
     min_probability: float | None = None

@@ -2,7 +2,7 @@
 // Compare two texts while they are typed, by one or several measures and models side by side.
 
 import { Latest, download, post, send } from "./api.js";
-import { announce, button, debounced, element, fill, labeled, menu, redraw } from "./dom.js";
+import { announce, button, debounced, element, fill, labeled, menu, modelsOf, redraw } from "./dom.js";
 import { explanationCard } from "./explanation.js";
 import { copy, writeState } from "./state.js";
 
@@ -124,7 +124,7 @@ export class Compare {
 
   /** @returns {[string, string][]} */
   models() {
-    return this.known.models.map((/** @type {any} */ each) => [each.name, each.name]);
+    return modelsOf(this.known, "encoder");
   }
 
   /** @returns {[string, string][]} */

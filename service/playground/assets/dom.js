@@ -130,6 +130,17 @@ export function menu(choices, chosen, options = {}) {
 }
 
 /**
+ * Choices of a menu: the models of a kind.
+ * @param {any} known answer of GET /models
+ * @param {"encoder" | "reranker"} kind
+ * @returns {[string, string][]}
+ */
+export const modelsOf = (known, kind) =>
+  known.models
+    .filter((/** @type {any} */ each) => each.kind === kind)
+    .map((/** @type {any} */ each) => [each.name, each.name]);
+
+/**
  * Replace the choices of a menu.
  * @param {HTMLSelectElement} select
  * @param {[string, string][]} choices

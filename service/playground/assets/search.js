@@ -17,6 +17,7 @@ import {
   isolatedList,
   labeled,
   menu,
+  modelsOf,
   notices,
   plain,
   setChoices,
@@ -43,7 +44,9 @@ const STAGE_NAMES = {
   highlight: "highlighting",
 };
 
-/** @typedef {{query: string, collection: string, measure: string, model: string, lexical: boolean}} Asked */
+/**
+ * @typedef {{query: string, collection: string, measure: string, model: string, rerankModel: string | null, lexical: boolean}} Asked
+ */
 /** @typedef {{partners: {text: string}[]}} Share */
 /** @typedef {{kind: string, text: string, a: Share, b: Share, difference: number}} Part */
 
@@ -77,6 +80,8 @@ export class Search {
       "hybrid",
     );
     this.measure = menu([["", "the collection's"], ...this.measures()], "");
+    const rerankModels = modelsOf(known, "reranker");
+    this.rerankModel = menu([["", "no model"], ...rerankModels], "");
     this.k = menu(
       [
         ["5", "5"],
@@ -93,7 +98,8 @@ export class Search {
     this.latest = new Latest(this.results);
     const soon = debounced(() => this.show(), PAUSE_MS);
     this.query.addEventListener("input", soon);
-    for (const each of [this.mode, this.measure, this.k]) each.addEventListener("change", () => this.show());
+    for (const each of [this.mode, this.measure, this.rerankModel, this.k])
+      each.addEventListener("change", () => this.show());
     this.collection.addEventListener("change", () => {
       this.chosen.clear();
       this.missing = "";
@@ -109,6 +115,7 @@ export class Search {
         labeled("Collection", this.collection),
         labeled("Find by", this.mode),
         labeled("Order by", this.measure),
+        rerankModels.length ? labeled("Then by", this.rerankModel) : null,
         labeled("Hits", this.k),
       ),
       this.filters,
@@ -132,6 +139,7 @@ export class Search {
       this.query.value = fields.query ?? "";
       choose(this.mode, fields.mode, "hybrid");
       choose(this.measure, fields.measure, "");
+      choose(this.rerankModel, fields.rerank_model, "");
       choose(this.k, fields.k, "10");
       this.chosen = readFilters(fields.filter);
     }
@@ -213,6 +221,7 @@ export class Search {
       collection: this.collection.value,
       mode: this.mode.value,
       measure: this.measure.value,
+      rerank_model: this.rerankModel.value,
       k: this.k.value,
       filter: filter
         ? JSON.stringify(Object.fromEntries([...this.chosen].map(([field, values]) => [field, [...values]])))
@@ -242,6 +251,7 @@ export class Search {
       k: Number(this.k.value),
       mode: this.mode.value,
       measure: this.measure.value || null,
+      rerank_model: this.rerankModel.value || null,
       filter: this.filter(),
       highlight: true,
     };
@@ -254,7 +264,8 @@ export class Search {
     if (!found) return;
     const [{ hits }] = found.result.results;
     const { measure, model, warnings } = found.result;
-    const asked = { query, collection: body.collection, measure, model, lexical: body.mode === "lexical" };
+    const { collection, mode, rerank_model: rerankModel } = body;
+    const asked = { query, collection, measure, model, rerankModel, lexical: mode === "lexical" };
     fill(
       this.results,
       notices(warnings),
@@ -280,8 +291,8 @@ function hitCard(hit, next, asked) {
   const why = hashOf("compare", { a: asked.query, b: hit.text, by: `${measure}:${asked.model}` });
   const box = element("div");
   const lexical = hit.lexical;
-  // where terms count for one of both only, no route explains the difference
-  const isExplained = next && Boolean(lexical) === Boolean(next.lexical);
+  // where terms count for one of both only, or a rerank model orders, no route explains the difference
+  const isExplained = next && !asked.rerankModel && Boolean(lexical) === Boolean(next.lexical);
   return element(
     "li",
     { class: "card hit" },
@@ -289,6 +300,7 @@ function hitCard(hit, next, asked) {
       "p",
       { class: "hit-head" },
       element("strong", {}, isolated(hit.id)),
+      asked.rerankModel && element("span", {}, ` ${asked.rerankModel} ${plain(hit.rerank_score)}`),
       element(
         "span",
         { class: "faint" },

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from decimal import Decimal
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -12,6 +13,8 @@ from playwright.sync_api import Route, expect
 from semblance_client import Client
 
 from tests.end_to_end.playground.conftest import WIDTHS, OpenPage
+from tests.support.cross_encoders import save_cross_encoder
+from tests.support.running_service import running_service
 
 TABS = {
     "Compare": "Why are two texts alike?",
@@ -114,6 +117,25 @@ def test_a_search_shows_reasons_and_filters(open_page: OpenPage) -> None:
     page.get_by_role("link", name="Why").first.click()
     expect(page.get_by_role("tab", name="Compare", selected=True)).to_be_visible()
     expect(page.get_by_role("textbox", name="First text")).to_have_value("my parcel never came")
+
+
+def test_a_rerank_model_orders_hits(open_page: OpenPage, tmp_path: Path) -> None:
+    folder = save_cross_encoder(tmp_path / "cross")
+    with running_service(sample="1", rerank_models=str(folder)) as address:
+        page = open_page("#search?query=parcel", address)
+        expect(page.locator(".hit").first).not_to_contain_text("cross")
+        page.get_by_label("Then by").select_option("cross")
+        expect(page.locator(".hit").first).to_contain_text("cross 0.")
+        scores = [number(text.split("cross ")[1].split()[0]) for text in page.locator(".hit-head").all_inner_texts()]
+        assert scores == sorted(scores, reverse=True)
+        assert "rerank_model=cross" in page.url
+        expect(page.get_by_role("button", name="Why above")).to_have_count(0)
+        again = open_page(page.url[page.url.index("#") :], address)
+        expect(again.get_by_label("Then by")).to_have_value("cross")
+        compare = open_page("#compare", address)
+        expect(compare.get_by_label("model 1").locator("option")).to_have_text(
+            ["minilm-words", "minilm-clrcmd", "minilm"]
+        )
 
 
 def test_documents_are_reranked_and_their_spans_marked(open_page: OpenPage) -> None:

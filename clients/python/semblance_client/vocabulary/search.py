@@ -235,7 +235,7 @@ class Hit(ResponseBody):
     score: float
     """That of the best passage, by the measure."""
     rerank_score: float | None = None
-    """That of the best passage by `rerank_model`, which orders the hits; it has no words. Null unless requested."""
+    """Score of the best passage by `rerank_model`, by which hits are ordered; not explained. Null without one."""
     lexical: TermMatch | None = None
     """Null where terms do not count."""
     probability: Probability = None

@@ -129,6 +129,13 @@ def test_a_reranker_ranks_and_explains() -> None:
     assert SemblanceRerank(client=CLIENT).compress_documents([], QUERY) == []
 
 
+def test_a_rerank_model_is_asked_for(filled: SemblanceVectorStore) -> None:
+    with pytest.raises(NotFound, match="no rerank model 'x' is served"):
+        SemblanceRerank(client=CLIENT, rerank_model="x").compress_documents(filled.get_by_ids(["0"]), QUERY)
+    with pytest.raises(NotFound, match="no rerank model 'x' is served"):
+        SemblanceRetriever(client=CLIENT, collection="langchain", rerank_model="x").invoke(QUERY)
+
+
 async def test_awaited_methods_return_the_same(filled: SemblanceVectorStore) -> None:
     documents = filled.get_by_ids(["0", "1", "2"])
     reranker = SemblanceRerank(client=CLIENT)
