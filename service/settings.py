@@ -86,14 +86,11 @@ class Settings(BaseSettings):
 
     models: str = Field(
         "minilm-words,minilm-clrcmd,minilm",
-        description="Served models, comma-separated: `minilm-words`, `minilm-clrcmd` or `minilm` (built in), or "
-        "`name=source?option=value&option=value`, where source is a built-in name, a path or a pulled `org/name`. "
-        "The latter also alone, under its last part; a built-in model with options needs another name. The first is "
-        "the default and loads at start, the others on first use.",
+        description="Served models, comma-separated: `minilm-words`, `minilm-clrcmd` or `minilm` (built in); a path with "
+        "a slash or a pulled `org/name`, with its last part in lower case as the name; or `name=source?option=value`. "
+        "A built-in model with options needs another name. The first is the default and loads at start.",
     )
-    rerank_models: str = Field(
-        "", description="Rerank models, comma-separated `name=folder`, or likewise (docs/models.md)."
-    )
+    rerank_models: str = Field("", description="Rerank models, likewise: folders of cross-encoders.")
     require_models: bool = Field(False, description="Start only if all models can be served, not just the default.")
     model_aliases: str = Field(
         "", description="Further names of models, such as `rerank-v3.5=minilm-words@cosine` (docs/clients.md)."

@@ -36,7 +36,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Column, Table
 
-from benchmarks.baselines.servers import MODEL, OURS, PATH, SERVED, SERVERS, Server, running_servers
+from benchmarks.baselines.servers import MODEL, OUR_PRECISIONS, OURS, PATH, SERVED, SERVERS, Server, running_servers
 from benchmarks.baselines.texts import mixed_texts, sts_sentences
 from benchmarks.speed.pressure import KINDS, beside, confined
 from semblance.models.embeddings import Floats, unit_rows
@@ -263,7 +263,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     others = [name for name in SERVERS if name != OURS]
-    parser.add_argument("--against", nargs="+", choices=others, default=others)
+    defaults = [name for name in others if name not in OUR_PRECISIONS]
+    parser.add_argument("--against", nargs="+", choices=others, default=defaults)
     parser.add_argument("--model", default=MODEL, help="a built-in model, a folder of float32")
     parser.add_argument("--pressure", nargs="+", choices=KINDS, default=["idle"], help="one after the other")
     parser.add_argument("--rounds", type=int, default=5)
@@ -287,7 +288,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         times += ratios(kind, rows, mixed_rows)
         if options.pressure == ["idle"] and not options.quick:
             parts = (rows, mixed_rows, footprints)
-            save_results("serving", [[asdict(line) for line in part] for part in parts])
+            save_results(
+                "serving" if options.model == MODEL else f"serving_{options.model}",
+                [[asdict(line) for line in part] for part in parts],
+            )
     if options.pressure != ["idle"]:
         show_ratios(times, wide_console())
         if not options.quick:

@@ -70,13 +70,13 @@ class Family:
 
     def own_tensors(self, tensors: Mapping[str, Floats]) -> dict[str, Floats]:
         """Tensors of a file by their names in transformers; joined ones in parts, which are views."""
-        named: dict[str, Floats] = {}
-        for name, tensor in tensors.items():
-            layer, _, kind = self.own_name(name).rpartition(".")
-            end = next((end for end in self.joined if layer.endswith(end)), "")
-            parts = self.joined.get(end, ("",))
-            layers = (f"{layer.removesuffix(end)}{part}" for part in parts)
-            named |= {f"{part}.{kind}": each for part, each in zip(layers, np.split(tensor, len(parts)), strict=True)}
+        named = {self.own_name(name): tensor for name, tensor in tensors.items()}
+        for name in list(named):
+            layer, _, kind = name.rpartition(".")
+            for end in filter(layer.endswith, self.joined):
+                whole, parts = named.pop(name), self.joined[end]
+                for part, rows in zip(parts, np.array_split(whole, len(parts)), strict=True):
+                    named[f"{layer.removesuffix(end)}{part}.{kind}"] = rows
         return named
 
     def bert_name(self, weight: str) -> str:
@@ -98,7 +98,8 @@ def _of_gte(
     prefix: str, tokenizers: tuple[str, ...], act: str, files: Mapping[str, str], joined: Mapping[str, tuple[str, ...]]
 ) -> Family:
     activations = (act, *({"gelu", "silu"} - {act}))
-    return Family(prefix, tokenizers, files, joined, plain={"hidden_act": activations}, layers="gte")
+    plain: Mapping[str, tuple[object, ...]] = {"hidden_act": activations, "quantization_config": (None,)}
+    return Family(prefix, tokenizers, files, joined, plain=plain, layers="gte")
 
 
 _QUERY_KEY_VALUE = ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj")
@@ -194,14 +195,20 @@ def family_of(config: Mapping[str, Any]) -> Family | None:
         return None
     settings, plain = family.bert_settings(config), {**_PLAIN, **family.plain}
     is_plain = all(settings.get(name, known[0]) in known for name, known in plain.items())
-    return family if is_plain and _has_plain_rotation(config) else None
+    return family if is_plain and _has_plain_heads(settings) and _has_plain_rotation(config) else None
+
+
+def _has_plain_heads(settings: Mapping[str, Any]) -> bool:
+    """Whether the dimensions of the heads are those of the network, if they are stated."""
+    dim = settings.get("head_dim")
+    return dim is None or dim * settings.get("num_attention_heads", 0) == settings.get("hidden_size")
 
 
 def _has_plain_rotation(config: Mapping[str, Any]) -> bool:
     """Whether angles of rotary positions, if there are any, are not stretched for long texts."""
     rotation: Mapping[str, Any] = config.get("rope_parameters") or {}
     by_kind = [each for each in rotation.values() if isinstance(each, dict)]  # of layers, if they differ
-    kinds = [each.get("rope_type", "default") for each in (rotation, *by_kind)]
+    kinds = [each.get("rope_type", each.get("type", "default")) for each in (rotation, *by_kind)]
     return not config.get("rope_scaling") and all(kind == "default" for kind in kinds)
 
 

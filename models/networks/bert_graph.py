@@ -107,13 +107,9 @@ def bert_graph(checkpoint: Checkpoint) -> BertGraph:
 def _layers(
     family: Family, weights: Mapping[str, Floats], config: Mapping[str, Any], table: FourBit | None
 ) -> PackedLayers:
-    match family.layers:
-        case "modernbert":
-            return ModernBertLayers(weights, config)
-        case "gte":
-            return GteLayers(weights, config)
-        case "bert":
-            return BertLayers(weights, config, table)
+    if family.layers == "bert":
+        return BertLayers(weights, config, table)
+    return GteLayers(weights, config) if family.layers == "gte" else ModernBertLayers(weights, config)
 
 
 def _type_rows(checkpoint: Checkpoint, family: Family, weights: Mapping[str, Floats], positions: int) -> int:

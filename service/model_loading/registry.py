@@ -26,12 +26,14 @@ from semblance.service.names import is_name
 from semblance.service.ports.calibration import Calibrations
 from semblance.service.ports.embedding import ModelChoice
 
+_LETTERS = "lower-case letters, digits, '.', '_' and '-'"
+
 
 def read_served(served: str, refused: RefusedModels | None = None) -> dict[str, ModelFiles]:
     """Served name -> checked files, from a comma-separated list; the first is the default.
 
-    An entry is a built-in name, NAME=SOURCE with a source as in `source_of`, or a source with a slash, which has the
-    name of its last part. A built-in model with options needs a new name, so that `minilm` always means the same.
+    An entry is a built-in name, NAME=SOURCE with a source as in `source_of`, or a source with a slash, whose last part
+    in lower case is its name. A built-in model with options needs a new name, so that `minilm` always means the same.
 
     Args:
         served: the list.
@@ -43,14 +45,14 @@ def read_served(served: str, refused: RefusedModels | None = None) -> dict[str, 
     refused = RefusedModels(fatal=True) if refused is None else refused
     models: dict[str, ModelFiles] = {}
     for entry in filter(None, (part.strip() for part in served.split(","))):
-        name, source = _name_and_source(entry)
+        name, source = _name_and_source(entry, "SEMBLANCE_MODELS")
         if not is_name(name) or (entry == name and name not in BUILT_IN):
             raise BadCheckpoint(
-                f"SEMBLANCE_MODELS: {entry!r} is neither built in ({', '.join(BUILT_IN)}) nor a path, org/name or "
-                "name=source?option=value&option=value, with a new name of lower-case letters, digits, '.', '_' and '-'"
+                f"SEMBLANCE_MODELS: {entry!r} is neither built in ({', '.join(BUILT_IN)}), nor a path with a slash or "
+                f"org/name, nor of the form name=source?option=value&option=value, with a new name of {_LETTERS}"
             )
         if name in (*models, *refused):
-            raise BadCheckpoint(f"SEMBLANCE_MODELS: {name!r} is listed twice")
+            raise BadCheckpoint(f"SEMBLANCE_MODELS: {name!r} is listed twice: give one another name, by name=source")
         if entry != name and name in BUILT_IN:
             raise BadCheckpoint(f"SEMBLANCE_MODELS: {entry!r} needs another name: {name} is a built-in model")
         files = refused.keep(name, source, read_source) if models else read_source(source)
@@ -66,7 +68,7 @@ def read_served(served: str, refused: RefusedModels | None = None) -> dict[str, 
 def read_rerankers(
     listed: str, encoders: Collection[str], refused: RefusedModels | None = None
 ) -> dict[str, CrossEncoderFiles]:
-    """Name -> checked files, from a comma-separated list of `name=folder`, or of folders or pulled names.
+    """Name -> checked files, from a list as `read_served` reads, without built-in names.
 
     Args:
         listed: the list.
@@ -79,11 +81,11 @@ def read_rerankers(
     refused = RefusedModels(fatal=True) if refused is None else refused
     rerankers: dict[str, CrossEncoderFiles] = {}
     for entry in filter(None, (part.strip() for part in listed.split(","))):
-        name, source = _name_and_source(entry)
+        name, source = _name_and_source(entry, "SEMBLANCE_RERANK_MODELS")
         if not is_name(name) or entry == name:
             raise BadCheckpoint(
-                f"SEMBLANCE_RERANK_MODELS: {entry!r} is neither a path nor org/name or "
-                "name=folder?max_tokens=number, with a name of lower-case letters, digits, '.', '_' and '-'"
+                f"SEMBLANCE_RERANK_MODELS: {entry!r} is neither a path with a slash, nor org/name, nor of the form "
+                f"name=folder?max_tokens=number, with a name of {_LETTERS}"
             )
         if name in (*encoders, *rerankers, *refused):
             raise BadCheckpoint(f"SEMBLANCE_RERANK_MODELS: {entry!r} needs another name: there is a model {name}")
@@ -93,13 +95,26 @@ def read_rerankers(
     return rerankers
 
 
-def _name_and_source(entry: str) -> tuple[str, str]:
-    """Both parts of NAME=SOURCE; the last part of a path or a pulled name is its name."""
-    place, mark, options = entry.partition("?")
-    name, equals, source = place.partition("=")
-    if equals:
-        return name, f"{source}{mark}{options}"
-    return Path(place.partition("@")[0]).name.lower() if "/" in place else entry, entry
+def _name_and_source(entry: str, setting: str) -> tuple[str, str]:
+    """Both parts of NAME=SOURCE, or the name of a path or of a pulled model, and all.
+
+    >>> _name_and_source("mine=org/name?pooling=cls", "M"), _name_and_source("org/Name@v1", "M")
+    (('mine', 'org/name?pooling=cls'), ('name', 'org/Name@v1'))
+
+    Raises:
+        BadCheckpoint: the last part of a path cannot be a name.
+    """
+    place, _, _ = entry.partition("?")
+    given, equals, _ = place.partition("=")
+    if equals and "/" not in given:
+        return given, entry.removeprefix(f"{given}=")
+    if "/" not in place:
+        return entry, entry
+    pulled = hub_name(place)
+    name = Path(pulled.repository if pulled else place).name.lower()
+    if not is_name(name):
+        raise BadCheckpoint(f"{setting}: the last part of {entry!r} cannot be a name of {_LETTERS}: write name={entry}")
+    return name, entry
 
 
 def read_aliases(listed: str, models: Collection[str]) -> dict[str, ModelChoice]:

@@ -17,6 +17,7 @@ import pytest
 
 from semblance.models.tokenization import openai
 from tests.integration.conftest import require_no_internal_errors
+from tests.support.cross_encoders import save_cross_encoder
 from tests.support.environments import digest_of, install, locked_environment, make_once
 from tests.support.npm_packages import npm_packages
 from tests.support.project import PROJECT
@@ -40,9 +41,11 @@ QUIET = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "HAYSTACK_TELEMETRY_ENABLED": "
 
 
 @pytest.fixture(scope="module")
-def url() -> Iterator[str]:
-    """A service with a key and a small queue; langchain-semblance creates collections."""
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A service with a key, a small queue and a rerank model; langchain-semblance creates collections."""
+    cross_encoder = save_cross_encoder(tmp_path_factory.mktemp("models") / "cross")
     with running_process(
+        rerank_models=str(cross_encoder),
         api_keys=f"clients:read+write+admin:{hashlib.sha256(KEY.encode()).hexdigest()}",
         max_batch_tokens="256",
         max_queued_tokens=str(QUEUED_TOKENS),

@@ -73,11 +73,6 @@ async def test_an_unknown_collection_is_told_the_known_ones(client: Client) -> N
     assert "default" in answer.content[0].text.partition("the collections are: ")[2].split(", ")
 
 
-async def test_a_rerank_model_is_asked_for(client: Client) -> None:
-    answer: Any = await client.call_tool("search", {"query": "x", "rerank_model": "nosuch"})
-    assert "no rerank model 'nosuch' is served" in answer.content[0].text
-
-
 async def test_refusals_tell_the_model_what_to_change(client: Client) -> None:
     for tool, arguments, reason in (
         ("search", {"query": "x", "collection": "nosuch"}, "no collection 'nosuch'; the collections are: "),

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import mcp
 import pytest
-from semblance_client import Client
+from semblance_client import AsyncClient, Client
 from sentence_transformers import CrossEncoder
 
+from semblance.service.mcp_tools import build_server
 from tests.integration.conftest import Api, code_of, require_no_internal_errors, served, total
 from tests.support.cross_encoders import QUERY, TEXTS, save_cross_encoder
 from tests.support.small_model import edit
@@ -247,3 +249,13 @@ def test_the_client_names_rerank_models(api: Api, folders: dict[str, Path]) -> N
         sorted(predicted(folders, "bert", DOCUMENTS), reverse=True), abs=ROUNDING
     )
     assert (kinds["minilm"], kinds["bert"]) == ("encoder", "reranker")
+
+
+async def test_a_language_model_is_told_the_scores(api: Api) -> None:
+    options = {"query": QUERY, "rerank_model": "bert", "k": 3}
+    async with AsyncClient(str(api.http.base_url)) as own, mcp.Client(build_server(own)) as client:
+        answer: Any = await client.call_tool("search", options)
+    found = answer.structured_content["result"]
+    assert [(each["id"], each["rerank_score"]) for each in found] == [
+        (hit["id"], pytest.approx(hit["rerank_score"], abs=1e-5)) for hit in api.hits(**options)
+    ]

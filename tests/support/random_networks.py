@@ -54,6 +54,8 @@ def with_real_spread(network: Any) -> Any:
         for weights in network.parameters():
             if weights.ndim == 2:
                 weights.mul_(6)
+            else:  # biases and norms, which differ from one another, too
+                weights.add_(torch.randn_like(weights) * 0.1)
     return network.eval()
 
 

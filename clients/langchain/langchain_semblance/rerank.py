@@ -14,7 +14,7 @@ from semblance_client import Client, RankedDocument, Spans
 class SemblanceRerank(BaseDocumentCompressor):
     """Keeps the documents most relevant to a query, best first.
 
-    Their metadata get `relevance_score`, in [0, 1].
+    Their metadata get `relevance_score`, in [0, 1], and with a rerank model `rerank_score`.
 
     Attributes:
         client: client of the service.
@@ -59,6 +59,8 @@ class SemblanceRerank(BaseDocumentCompressor):
 
     def _ranked(self, document: Document, ranked: RankedDocument) -> Document:
         more: dict[str, Any] = {"relevance_score": ranked.relevance_score}
+        if ranked.rerank_score is not None:
+            more["rerank_score"] = ranked.rerank_score
         if self.explain:
             spans = ranked.relevant_spans or []
             more["highlights"] = [document.page_content[span.start : span.end] for span in spans]

@@ -115,7 +115,7 @@ export class Search {
         labeled("Collection", this.collection),
         labeled("Find by", this.mode),
         labeled("Order by", this.measure),
-        rerankModels.length ? labeled("Then by", this.rerankModel) : null,
+        rerankModels.length ? labeled("Rerank by", this.rerankModel) : null,
         labeled("Hits", this.k),
       ),
       this.filters,
@@ -263,9 +263,8 @@ export class Search {
     });
     if (!found) return;
     const [{ hits }] = found.result.results;
-    const { measure, model, warnings } = found.result;
-    const { collection, mode, rerank_model: rerankModel } = body;
-    const asked = { query, collection, measure, model, rerankModel, lexical: mode === "lexical" };
+    const { measure, model, rerank_model: rerankModel, warnings } = found.result;
+    const asked = { query, collection: body.collection, measure, model, rerankModel, lexical: body.mode === "lexical" };
     fill(
       this.results,
       notices(warnings),

@@ -124,14 +124,14 @@ def test_a_rerank_model_orders_hits(open_page: OpenPage, tmp_path: Path) -> None
     with running_service(sample="1", rerank_models=str(folder)) as address:
         page = open_page("#search?query=parcel", address)
         expect(page.locator(".hit").first).not_to_contain_text("cross")
-        page.get_by_label("Then by").select_option("cross")
+        page.get_by_label("Rerank by").select_option("cross")
         expect(page.locator(".hit").first).to_contain_text("cross 0.")
         scores = [number(text.split("cross ")[1].split()[0]) for text in page.locator(".hit-head").all_inner_texts()]
         assert scores == sorted(scores, reverse=True)
         assert "rerank_model=cross" in page.url
         expect(page.get_by_role("button", name="Why above")).to_have_count(0)
         again = open_page(page.url[page.url.index("#") :], address)
-        expect(again.get_by_label("Then by")).to_have_value("cross")
+        expect(again.get_by_label("Rerank by")).to_have_value("cross")
         compare = open_page("#compare", address)
         expect(compare.get_by_label("model 1").locator("option")).to_have_text(
             ["minilm-words", "minilm-clrcmd", "minilm"]

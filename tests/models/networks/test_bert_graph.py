@@ -174,8 +174,48 @@ def test_other_modernberts_are_left_to_torch(small: Path, tmp_path: Path, change
 def test_stretched_angles_of_other_families_are_left_to_torch(small: Path, tmp_path: Path, family: str) -> None:
     folder = family_folder(family, small, tmp_path / "model")
     assert has_graph(read_checkpoint(folder))
-    edit(folder / "config.json", rope_parameters={"rope_type": "yarn", "rope_theta": 1e4, "factor": 2.0})
+    for stretched in ({"rope_type": "yarn"}, {"type": "linear"}):
+        edit(folder / "config.json", rope_parameters={**stretched, "rope_theta": 1e4, "factor": 2.0})
+        assert not has_graph(read_checkpoint(folder))
+    edit(folder / "config.json", rope_parameters=None, head_dim=4)
     assert not has_graph(read_checkpoint(folder))
+
+
+CHANGES: dict[str, Callable[[Path], None]] = {
+    "defaults": lambda folder: drop(folder, "rope_parameters", "hidden_act", "max_position_embeddings"),
+    "the base of old folders": lambda folder: edit(folder / "config.json", rope_parameters=None, rope_theta=5e5),
+    "no types": lambda folder: edit(folder / "config.json", type_vocab_size=0),
+    "a number among the weights": lambda folder: add_tensors(folder, scale=torch.tensor(2.0)),
+}
+
+
+def drop(folder: Path, *names: str) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({key: each for key, each in config.items() if key not in names}))
+
+
+def add_tensors(folder: Path, **tensors: Tensor) -> None:
+    file = folder / "model.safetensors"
+    save_file({**load_file(file), **tensors}, file, {"format": "pt"})
+
+
+@pytest.mark.parametrize(
+    ("family", "change"),
+    [("gte", change) for change in CHANGES] + [("nomic_bert", change) for change in CHANGES if change != "no types"],
+)
+def test_other_settings_of_gte_and_nomic_are_read(small: Path, tmp_path: Path, family: str, change: str) -> None:
+    folder = family_folder(family, small, tmp_path / "model")
+    CHANGES[change](folder)
+    require_same(read_checkpoint(folder), (1, 7, 90), VOCABULARY)
+
+
+@pytest.mark.parametrize(("family", "name"), [("gte", "qkv_proj.weight"), ("nomic_bert", "Wqkv.weight")])
+def test_joined_weights_of_another_height_are_refused(small: Path, tmp_path: Path, family: str, name: str) -> None:
+    folder = family_folder(family, small, tmp_path / "model")
+    [first, *_] = [each for each in load_file(folder / "model.safetensors") if each.endswith(name)]
+    add_tensors(folder, **{first: torch.ones(64, 32)})
+    with pytest.raises(BadCheckpoint, match="do not fit its"):
+        bert_graph(read_checkpoint(folder))
 
 
 @pytest.mark.parametrize("family", ["gte", "nomic_bert"])

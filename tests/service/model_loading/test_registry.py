@@ -170,10 +170,13 @@ def test_paths_have_the_name_of_their_last_part(small: Path, tmp_path: Path) -> 
     folder.symlink_to(small, target_is_directory=True)
     assert list(read_served(f"{folder}?pooling=max,{small}/.")) == ["mine-v1.5", small.name]
     with pytest.raises(BadCheckpoint, match="Model-X"):
-        read_served("nobody/Model-X@main")
-    spaced = folder.rename(tmp_path / "A b")
-    with pytest.raises(BadCheckpoint, match="with a new name of lower-case letters"):
-        read_served(str(spaced))
+        read_served("somebody/Model-X@main")
+    for name in ("A b", "mine@2"):
+        folder = folder.rename(tmp_path / name)
+        with pytest.raises(BadCheckpoint, match=f"the last part of .*{name}' cannot be a name"):
+            read_served(str(folder))
+    (tmp_path / "a=b").mkdir()
+    assert list(read_served(str(folder.rename(tmp_path / "a=b" / "mine")))) == ["mine"]
 
 
 @pytest.mark.parametrize(

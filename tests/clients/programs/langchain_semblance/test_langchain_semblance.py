@@ -129,11 +129,15 @@ def test_a_reranker_ranks_and_explains() -> None:
     assert SemblanceRerank(client=CLIENT).compress_documents([], QUERY) == []
 
 
-def test_a_rerank_model_is_asked_for(filled: SemblanceVectorStore) -> None:
-    with pytest.raises(NotFound, match="no rerank model 'x' is served"):
-        SemblanceRerank(client=CLIENT, rerank_model="x").compress_documents(filled.get_by_ids(["0"]), QUERY)
-    with pytest.raises(NotFound, match="no rerank model 'x' is served"):
-        SemblanceRetriever(client=CLIENT, collection="langchain", rerank_model="x").invoke(QUERY)
+def test_a_rerank_model_orders_documents(filled: SemblanceVectorStore) -> None:
+    documents = filled.get_by_ids(["0", "1", "2"])
+    ranked = SemblanceRerank(client=CLIENT, rerank_model="cross").compress_documents(documents, QUERY)
+    found = SemblanceRetriever(client=CLIENT, collection="langchain", rerank_model="cross").invoke(QUERY)
+    assert [each.id for each in found] == [each.id for each in ranked]
+    scores = [each.metadata["rerank_score"] for each in found]
+    assert scores == sorted(scores, reverse=True)
+    assert [each.metadata["rerank_score"] for each in ranked] == pytest.approx(scores, abs=1e-5)
+    assert "rerank_score" not in SemblanceRetriever(client=CLIENT, collection="langchain").invoke(QUERY)[0].metadata
 
 
 async def test_awaited_methods_return_the_same(filled: SemblanceVectorStore) -> None:
