@@ -87,7 +87,7 @@ class Settings(BaseSettings):
     models: str = Field(
         "minilm-words,minilm-clrcmd,minilm",
         description="Served models, comma-separated: `minilm-words`, `minilm-clrcmd` or `minilm` (built in); a path "
-        "with a slash or a pulled `org/name`, whose last part in lower case is the name; or `name=source?option=value`. "
+        "with a slash or a pulled `org/name`, named by its last part in lower case; or `name=source?option=value`. "
         "A built-in model with options needs another name. The first is the default and loads at start.",
     )
     rerank_models: str = Field("", description="Rerank models, likewise: folders of cross-encoders.")
