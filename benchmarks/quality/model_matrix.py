@@ -36,10 +36,9 @@ from tests.support.model_folders import family_folder
 from tests.support.random_modules import MODULES, saved
 from tests.support.random_networks import FAMILIES
 from tests.support.results import save_results
-from tests.support.small_model import make_small
+from tests.support.small_model import WORDS, make_small
 from tests.support.wide_console import wide_console
 
-WORDS = 30_522  # of the tokenizer of the small model
 BATCH = 32
 
 

@@ -29,16 +29,18 @@ def require_sound_weights(folder: Path) -> None:
         shapes = {
             family.bert_name(family.own_name(name)): each for file in files for name, each in shapes_of(file).items()
         }
+        sizes = _Sizes(folder / "config.json", family.bert_settings(config))
+        sizes.require_heads()
         if family.layers == "bert":  # and otherwise when it is loaded
-            _require_fitting(folder, shapes, family.bert_settings(config))
+            _require_fitting(folder, shapes, sizes)
         for table in shapes.keys() & _WORD_TABLES:
             _require_rows(folder, shapes[table][0])
     for file in files:
         require_finite(file)
 
 
-def _require_fitting(folder: Path, shapes: Mapping[str, Shape], config: Mapping[str, Any]) -> None:
-    expected = dict(_expected(_Sizes(folder / "config.json", config)))
+def _require_fitting(folder: Path, shapes: Mapping[str, Shape], sizes: _Sizes) -> None:
+    expected = dict(_expected(sizes))
     if absent := [name for name in expected if name not in shapes]:
         raise BadCheckpoint(f"{folder} lacks {len(absent)} weights of its network, such as {absent[0]}")
     if wrong := [name for name, shape in expected.items() if shapes[name] != shape]:
@@ -90,7 +92,6 @@ class _Sizes:
 
 def _expected(sizes: _Sizes) -> Iterator[tuple[str, Shape]]:
     """Name and shape of every weight, by the names and settings of BERT."""
-    sizes.require_heads()
     dim, inner = sizes["hidden_size"], sizes["intermediate_size"]
     width = sizes.get("embedding_size", dim)
     yield WORD_TABLE, (sizes["vocab_size"], width)

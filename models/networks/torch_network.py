@@ -131,7 +131,7 @@ def _load(checkpoint: Checkpoint) -> tuple[Any, Any]:
     except SafetensorError as error:
         files = ", ".join(map(str, sorted(checkpoint.folder.glob("*.safetensors"))))
         raise BadCheckpoint(f"the weights in {files} are damaged ({error}): copy them again") from error
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, RuntimeError, ArithmeticError) as error:  # the last two by sizes
         raise BadCheckpoint(f"transformers cannot load {checkpoint.folder}: {error}") from error
     if not tokenizer.is_fast:
         raise BadCheckpoint(f"{checkpoint.folder} has no fast tokenizer (tokenizer.json), which gives character spans")

@@ -17,6 +17,7 @@ from semblance.models.runtime import Compute
 from semblance.service.model_loading.registry import read_source
 
 DIM = 32
+WORDS = 30_522  # of its tokenizer
 WORD_DIM = 8
 BUILT_IN_FOLDER = read_source("minilm").location
 

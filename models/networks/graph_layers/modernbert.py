@@ -25,6 +25,7 @@ class ModernBertLayers(RotaryLayers):
 
     Raises:
         KeyError: a weight or a setting is missing.
+        ValueError: layers have no kind.
 
     Source: warner-etal-2024-modernbert.
     """
@@ -34,6 +35,8 @@ class ModernBertLayers(RotaryLayers):
         super().__init__(weights, settings)
         self._window = int(settings["local_attention"]) // 2
         self._kinds = _kinds_of_layers(settings)
+        if len(self._kinds) < self._layers:
+            raise ValueError(f"layer_types has {len(self._kinds)} entries for {self._layers} layers")
         self._bases = {kind: _base(settings, kind) for kind in _OLD_BASES}
 
     def _hidden(self, inputs: GraphInputs) -> Any:

@@ -28,7 +28,7 @@ from semblance.models.text import Role
 from semblance.service.model_loading.registry import read_source
 from tests.support.devices import computes_in_bfloat16
 from tests.support.model_folders import add_head, edit_modules, family_folder, save_head, set_pooling
-from tests.support.small_model import DIM, draw_weights, edit
+from tests.support.small_model import DIM, WORDS, draw_weights, edit
 
 TEXTS = ["A man plays the Guitar.", "Someone is making MUSIC", "Completely unrelated: tax law in 1987"]
 
@@ -234,14 +234,14 @@ def test_a_network_in_a_subfolder_is_found(folder: Path) -> None:
 @pytest.mark.parametrize(("family", "most"), [("mpnet", 510), ("roberta", 510), ("distilbert", 512)])
 def test_a_text_of_max_tokens_can_be_encoded(small: Path, tmp_path: Path, family: str, most: int) -> None:
     """Some families count positions from the padding id, and so have fewer for tokens."""
-    sizes = {"vocab_size": 30_522, "max_position_embeddings": 512}
+    sizes = {"vocab_size": WORDS, "max_position_embeddings": 512}
     folder = family_folder(family, small, tmp_path / "model", **sizes)
     edit(folder / "tokenizer_config.json", model_max_length=10**30)
     assert loaded(folder).max_tokens == most
 
 
 def test_a_network_that_cannot_encode_is_rejected_at_load(small: Path, tmp_path: Path) -> None:
-    folder = family_folder("t5", small, tmp_path / "model", vocab_size=30_522)
+    folder = family_folder("t5", small, tmp_path / "model", vocab_size=WORDS)
     with pytest.raises(BadCheckpoint, match="is a t5, which reads and writes text"):
         read_checkpoint(folder)
     edit(folder / "config.json", is_encoder_decoder=False)

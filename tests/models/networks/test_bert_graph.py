@@ -29,7 +29,7 @@ from tests.models.model_files.test_lora import save_adapter
 from tests.support.four_bit_folder import quantize
 from tests.support.model_folders import add_head, family_folder
 from tests.support.random_networks import LIKE_BERT, VOCABULARY, random_network
-from tests.support.small_model import draw_weights, edit
+from tests.support.small_model import WORDS, draw_weights, edit, load
 
 pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # a query of PEFT
 
@@ -227,6 +227,24 @@ def test_weights_under_names_of_transformers_are_read(small: Path, tmp_path: Pat
     assert not apart.keys() <= load_file(file).keys()
     save_file({name: each.contiguous() for name, each in apart.items()}, file, {"format": "pt"})
     require_same(read_checkpoint(folder), (1, 7, 90), VOCABULARY)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"num_attention_heads": 5}, "cannot be shared by 5 heads|transformers cannot load"),
+        ({"num_attention_heads": 0}, "must be a number of at least 1|transformers cannot load"),
+        ({"num_hidden_layers": 7}, "lacks weights|layer_types has 3 entries for 7 layers"),
+    ],
+)
+@pytest.mark.parametrize("family", ["gte", "modernbert", "nomic_bert"])
+def test_sizes_that_do_not_fit_are_refused(
+    small: Path, tmp_path: Path, family: str, settings: dict[str, int], message: str
+) -> None:
+    folder = family_folder(family, small, tmp_path / "model", vocab_size=WORDS)
+    edit(folder / "config.json", **settings)
+    with pytest.raises(BadCheckpoint, match=message):
+        load(folder)
 
 
 @pytest.mark.parametrize("buckets", [8, 32, 64])

@@ -19,6 +19,7 @@ from semblance.models.runtime import Compute
 from semblance.models.text import Ints
 from semblance.service.model_loading.registry import read_source
 from tests.support.model_folders import family_folder
+from tests.support.small_model import WORDS
 
 TEXTS = ["A dog sleeps on the sofa.", "two"]
 
@@ -33,7 +34,7 @@ def hidden_states(folder: Path, ids: Ints) -> list[Floats]:
 @pytest.mark.parametrize("runtime", ["openvino", "torch", "torch_packed"])
 @pytest.mark.parametrize("layer", [1, 2])
 def test_vectors_are_those_of_the_layer(small: Path, tmp_path: Path, runtime: str, layer: int) -> None:
-    folder = family_folder("bert", small, tmp_path / "model", vocab_size=30_522)
+    folder = family_folder("bert", small, tmp_path / "model", vocab_size=WORDS)
     model = Transformer("m", read_checkpoint(folder, layer=layer), Compute(runtime=runtime, precision="float32"))
     tokenized = model.tokenize(TEXTS, "document", "END")
     for text, embeddings in zip(tokenized, model.encode(tokenized, "tokens"), strict=True):
