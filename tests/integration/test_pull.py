@@ -223,7 +223,8 @@ def test_a_stopped_pull_is_continued(puller: Puller, how: signal.Signals) -> Non
     save_file({"more": numbers}, puller.repository / "more.safetensors")
     puller.hub.add(NAME, puller.repository)
     puller.hub.pauses_after["more.safetensors"] = CHUNK + 5000
-    command = [sys.executable, "-m", "semblance.service.cli.main", "pull", NAME]
+    default = ["env", "--default-signal=INT"]  # which a shell disables for background processes
+    command = [*default, sys.executable, "-m", "semblance.service.cli.main", "pull", NAME]
     settings = {"PATH": "/usr/bin:/bin", **SETTINGS, **puller.settings}
     with subprocess.Popen(command, env=settings, stderr=subprocess.PIPE, text=True) as process:
         blobs = puller.home / "hub" / "models--org--name" / "blobs"
@@ -407,7 +408,8 @@ def test_deleted_files_are_pulled_no_longer(puller: Puller) -> None:
 
 def test_two_pulls_of_a_model_exclude_each_other(puller: Puller) -> None:
     puller.hub.pauses_after["model.safetensors"] = 10
-    command = [sys.executable, "-m", "semblance.service.cli.main", "pull", NAME]
+    default = ["env", "--default-signal=INT"]  # which a shell disables for background processes
+    command = [*default, sys.executable, "-m", "semblance.service.cli.main", "pull", NAME]
     settings = {"PATH": "/usr/bin:/bin", **SETTINGS, **puller.settings}
     with subprocess.Popen(command, env=settings, stderr=subprocess.DEVNULL) as process:
         try:
