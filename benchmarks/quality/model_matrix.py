@@ -119,11 +119,10 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         made = of_families(options.families, ["No.", *mixed_texts(16)], Path(folder))
         sentences = sts_sentences()[: options.sentences]
-        installed = [of_model(name, sentences, Path(folder)) for name in options.models]
-    for rows in (made, [row for each in installed for row in each]):
-        if rows:
-            show(rows)
-    save_results("model_matrix", [asdict(row) for row in [*made, *(row for each in installed for row in each)]])
+        installed = [row for name in options.models for row in of_model(name, sentences, Path(folder))]
+    for rows in filter(None, (made, installed)):
+        show(rows)
+    save_results("model_matrix", [asdict(row) for row in (*made, *installed)])
 
 
 if __name__ == "__main__":
