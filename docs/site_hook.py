@@ -10,7 +10,7 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[1]
-ADAPTERS = ("minilm-words", "minilm-clrcmd")
+ADAPTERS = ("minilm-words", "minilm-clrcmd", "mpnet-clrcmd")
 OUTSIDE_DOCS = {  # path in the repository -> path in the site
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",

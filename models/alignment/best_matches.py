@@ -13,7 +13,7 @@ from semblance.models.alignment.token_matches import (
     cosine_matrix,
     own_tokens,
     pair_means,
-    words_only,
+    whole_text,
 )
 from semblance.models.alignment.transport import column_plan, row_plan
 from semblance.models.embeddings import Doubles, Needs, TokenEmbeddings
@@ -28,15 +28,15 @@ class BestMatches:
     A subclass combines numbers, arrays of scores, or the two transport plans, by one formula.
 
     Attributes:
-        words: whether only tokens that are not special take part; they need the text then.
-        counted: tokens that enter the means; all others can be matched.
+        matched: the tokens of a text that take part.
+        mass: how much each of them counts in the mean of its text.
     """
 
     bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     symmetric: ClassVar[bool] = True
     needs: ClassVar[Needs] = "tokens"
-    words: ClassVar[bool] = False
-    counted = staticmethod(all_tokens)
+    matched = staticmethod(whole_text)
+    mass = staticmethod(all_tokens)
 
     def combined(self, forward: Value, backward: Value) -> Value:
         """s of both means, or the plan of both plans: their mean, or one of them."""
@@ -44,9 +44,7 @@ class BestMatches:
 
     def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
         """s."""
-        if self.words:
-            a, b = words_only(a), words_only(b)
-        return float(self.combined(*pair_means(a, b, self.counted)))
+        return float(self.combined(*pair_means(self.matched(a), self.matched(b), self.mass)))
 
     def score_many(self, query: TokenEmbeddings, candidates: Sequence[TokenEmbeddings]) -> Doubles:
         """(c,) s of the query with each candidate."""
@@ -55,15 +53,15 @@ class BestMatches:
 
     def score_matrix(self, left: Sequence[TokenEmbeddings], right: Sequence[TokenEmbeddings]) -> Doubles:
         """(c1, c2) s of each left text with each right one."""
-        if self.words:
-            left, right = [words_only(text) for text in left], [words_only(text) for text in right]
-        return self.combined(*best_match_means(left, right, self.counted))
+        texts = ([self.matched(text) for text in side] for side in (left, right))
+        return self.combined(*best_match_means(*texts, self.mass))
 
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
         """Parts h_ij; where only words take part, special tokens have none."""
         cosines = cosine_matrix(a, b)
-        part = np.ix_(own_tokens(a), own_tokens(b)) if self.words else np.s_[:, :]
+        part = np.ix_(own_tokens(a), own_tokens(b)) if self.needs == "words" else np.s_[:, :]
         contribution = np.zeros_like(cosines)
-        plan = self.combined(row_plan(cosines[part]), column_plan(cosines[part]))
+        left, right = (self.mass(self.matched(text)) for text in (a, b))
+        plan = self.combined(row_plan(cosines[part], left), column_plan(cosines[part], right))
         contribution[part] = plan * cosines[part]
         return Explanation.of(a, b, score=self.score(a, b), similarity=cosines, contribution=contribution)

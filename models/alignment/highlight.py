@@ -10,6 +10,7 @@ import numpy as np
 
 from semblance.models.embeddings import Doubles
 from semblance.models.explanation import Explanation
+from semblance.models.tokenization.function_words import say_much
 from semblance.models.tokenization.passages import Span, sentences
 
 MARKED_SHARE = 0.8  # of what the snippet adds to the score; fewer words are marked if they make it
@@ -59,7 +60,8 @@ class Highlight:
 def highlight(explanation: Explanation, options: HighlightOptions) -> Highlight:
     """Find the snippet of the right text that adds most, and mark its strongest words.
 
-    The snippet has whole sentences or, if the best sentence is longer, whole words of it.
+    The snippet has whole sentences or, if the best sentence is longer, whole words of it. Function words and
+    punctuation are not marked.
 
     Args:
         explanation: by words, of a score that is a sum over the words of the left text.
@@ -68,7 +70,8 @@ def highlight(explanation: Explanation, options: HighlightOptions) -> Highlight:
     spans = [(start, end) for start, end in explanation.right.spans.tolist()]
     parts = explanation.contribution.sum(axis=0)
     first, last = _window(spans, parts, sentences(explanation.texts[1]), options.chars)
-    marks = tuple(_marks(explanation, parts[first:last], first, options.marks))
+    content = say_much([unit.text for unit in explanation.right])
+    marks = tuple(_marks(explanation, np.where(content, parts, 0.0)[first:last], first, options.marks))
     return Highlight(
         start=spans[first][0] if spans else 0,
         end=spans[last - 1][1] if spans else 0,
@@ -110,7 +113,10 @@ def _windows(words: Sequence[Span], sentences: Sequence[tuple[int, int]], chars:
 
 
 def _marks(explanation: Explanation, parts: Doubles, first: int, most: int) -> Iterator[Mark]:
-    """The strongest words of the window that begins with word `first`, neighbors joined."""
+    """The strongest words of the window that begins with word `first`, neighbors joined.
+
+    Words whose part is not above 0 are left out.
+    """
     enough, sum_of_chosen = MARKED_SHARE * float(parts.sum()), 0.0
     chosen: list[int] = []
     for i in np.argsort(-parts, kind="stable")[:most].tolist():

@@ -15,7 +15,7 @@ from semblance.models.text import Booleans
 
 BLOCK_BYTES = 16 << 20  # memory of one block of cosines, and of the candidates' vectors of that block
 
-Counted: TypeAlias = Callable[[TokenEmbeddings], Booleans]
+Mass: TypeAlias = Callable[[TokenEmbeddings], Booleans | Floats]
 
 
 def cosine_matrix(a: TokenEmbeddings, b: TokenEmbeddings) -> Doubles:
@@ -56,6 +56,16 @@ def own_tokens(embeddings: TokenEmbeddings) -> Booleans:
     return own if own.any() else ~own
 
 
+def whole_text(embeddings: TokenEmbeddings) -> TokenEmbeddings:
+    """All tokens of a text, special ones included."""
+    return embeddings
+
+
+def token_weights(embeddings: TokenEmbeddings) -> Floats:
+    """(n,) the weight of each token."""
+    return embeddings.weights
+
+
 def words_only(embeddings: TokenEmbeddings) -> TokenEmbeddings:
     """Embeddings with the vectors and weights of `own_tokens` only, and without their text.
 
@@ -66,17 +76,18 @@ def words_only(embeddings: TokenEmbeddings) -> TokenEmbeddings:
     return replace(embeddings, vectors=embeddings.token_vectors()[own], weights=embeddings.weights[own], text=None)
 
 
-def pair_means(a: TokenEmbeddings, b: TokenEmbeddings, counted: Counted = all_tokens) -> tuple[float, float]:
+def pair_means(a: TokenEmbeddings, b: TokenEmbeddings, mass: Mass = all_tokens) -> tuple[float, float]:
     """`best_match_means` of one pair, in half the time."""
     cosines = _cosines(a.token_vectors(), b.token_vectors())
-    forward, backward = cosines.max(axis=1)[counted(a)], cosines.max(axis=0)[counted(b)]
-    return float(forward.mean(dtype=np.float64)), float(backward.mean(dtype=np.float64))
+    left, right = mass(a), mass(b)
+    forward, backward = cosines.max(axis=1) * left, cosines.max(axis=0) * right
+    return float(forward.sum(dtype=np.float64) / left.sum()), float(backward.sum(dtype=np.float64) / right.sum())
 
 
 def best_match_means(
     left: Sequence[TokenEmbeddings],
     right: Sequence[TokenEmbeddings],
-    counted: Counted = all_tokens,
+    mass: Mass = all_tokens,
     block_bytes: int = BLOCK_BYTES,
 ) -> tuple[Doubles, Doubles]:
     """Means of best matches between each of c1 texts and each of c2 texts.
@@ -88,20 +99,20 @@ def best_match_means(
     Args:
         left: c1 texts, such as one query.
         right: c2 texts, such as the candidate documents.
-        counted: (n,) tokens of a text that enter its mean; all tokens can be matched.
+        mass: (n,) how much each token of a text counts in its mean; all can be matched.
         block_bytes: a multiple of four.
 
     Returns:
-        forward: (c1, c2) the mean of max_j C_ij over the counted left tokens i.
-        backward: (c1, c2) the mean of max_i C_ij over the counted right tokens j.
+        forward: (c1, c2) the mean of max_j C_ij over the left tokens i, by their mass.
+        backward: (c1, c2) the mean of max_i C_ij over the right tokens j, by their mass.
     """
     forward, backward = np.empty((len(left), len(right))), np.empty((len(left), len(right)))
     numbers = block_bytes // np.dtype(np.float32).itemsize
     left_tokens, right_tokens = ([len(text.token_vectors()) for text in side] for side in (left, right))
     for rows in split_by_size(left_tokens, math.isqrt(numbers)):
-        above = _Ragged.of(left[rows], counted)
+        above = _Ragged.of(left[rows], mass)
         for columns in split_by_size(right_tokens, numbers // max(above.vectors.shape)):
-            forward[rows, columns], backward[rows, columns] = _means(above, _Ragged.of(right[columns], counted))
+            forward[rows, columns], backward[rows, columns] = _means(above, _Ragged.of(right[columns], mass))
     return forward, backward
 
 
@@ -112,25 +123,25 @@ class _Ragged:
     Attributes:
         vectors: (M, d) float32.
         starts: (c,) first row of each text.
-        counted: (M,) tokens that enter the means.
+        mass: (M,) how much each token counts in the means.
     """
 
     vectors: Floats
     starts: Integers
-    counted: Booleans
+    mass: Booleans | Floats
 
     @classmethod
-    def of(cls, texts: Sequence[TokenEmbeddings], counted: Counted) -> _Ragged:
+    def of(cls, texts: Sequence[TokenEmbeddings], mass: Mass) -> _Ragged:
         vectors = concatenated_vectors(texts)
         starts = np.concatenate(([0], np.cumsum([len(text) for text in texts[:-1]], dtype=np.int64)))
-        return cls(vectors, starts, np.concatenate([counted(text) for text in texts]))
+        return cls(vectors, starts, np.concatenate([mass(text) for text in texts]))
 
     def means(self, best: Floats, axis: int) -> Doubles:
-        """Mean of `best` over the counted tokens of each text; tokens are along `axis`."""
-        counts = np.add.reduceat(self.counted, self.starts, dtype=np.int64)
+        """Mean of `best` over the tokens of each text, by their mass; tokens are along `axis`."""
+        masses = np.add.reduceat(self.mass, self.starts, dtype=np.float64)
         shape = (-1, 1) if axis == 0 else (1, -1)
-        sums = np.add.reduceat(best * self.counted.reshape(shape), self.starts, axis=axis, dtype=np.float64)
-        means: Doubles = sums / counts.reshape(shape)
+        sums = np.add.reduceat(best * self.mass.reshape(shape), self.starts, axis=axis, dtype=np.float64)
+        means: Doubles = sums / masses.reshape(shape)
         return means
 
 

@@ -19,17 +19,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from semblance.models.embeddings import Doubles, TokenEmbeddings
+from semblance.models.embeddings import Doubles, Floats, TokenEmbeddings
 from semblance.models.text import Booleans
 
 _MAX_ITERATIONS = 100_000_000  # of the network simplex; it needs some thousands, so this is never reached
 _TOLERANCE = 1e-9  # relative change of the scaling vectors at which the iterations end
 
 
-def row_plan(similarity: Doubles, counted: Booleans | None = None) -> Doubles:
-    """(n, m) equal mass at each row's first maximum: transport without column constraints.
+def row_plan(similarity: Doubles, mass: Booleans | Floats | None = None) -> Doubles:
+    """(n, m) the mass of each row at its first maximum: transport without column constraints.
 
-    The mass is 1/n a row; with `counted` (n,), it is divided among the counted rows only.
+    The mass is 1/n a row, or in proportion to `mass` (n,). It sums to 1.
 
     >>> row_plan(np.array([[0.1, 0.9], [0.5, 0.5]]))
     array([[0. , 0.5],
@@ -37,13 +37,13 @@ def row_plan(similarity: Doubles, counted: Booleans | None = None) -> Doubles:
     """
     n = len(similarity)
     plan = np.zeros_like(similarity)
-    plan[np.arange(n), similarity.argmax(axis=1)] = 1 / n if counted is None else counted / counted.sum()
+    plan[np.arange(n), similarity.argmax(axis=1)] = 1 / n if mass is None else mass / mass.sum(dtype=np.float64)
     return plan
 
 
-def column_plan(similarity: Doubles, counted: Booleans | None = None) -> Doubles:
-    """(n, m) equal mass at each column's first maximum: `row_plan` of the transpose."""
-    return row_plan(similarity.T, counted).T
+def column_plan(similarity: Doubles, mass: Booleans | Floats | None = None) -> Doubles:
+    """(n, m) the mass of each column at its first maximum: `row_plan` of the transpose."""
+    return row_plan(similarity.T, mass).T
 
 
 def exact_plan(cost: Doubles) -> Doubles:

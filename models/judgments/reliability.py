@@ -10,9 +10,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from semblance.models.alignment.centered_isotonic import ProbabilityMap, centered_isotonic
 from semblance.models.embeddings import Doubles, Integers
 from semblance.models.judgments.bootstrap import Resampling, bca
+from semblance.models.judgments.centered_isotonic import ProbabilityMap, centered_isotonic
 from semblance.models.judgments.counts import by_row_blocks, ratio
 from semblance.models.text import Booleans
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from semblance.models.alignment.best_matches import BestMatches, Value
+from semblance.models.alignment.token_matches import words_only
 from semblance.models.embeddings import Needs
 
 
@@ -44,7 +45,7 @@ class Rcmd1Words(BestMatches):
     name: ClassVar[str] = "rcmd1_words"
     reference: ClassVar[str] = "lee-etal-2022-clrcmd, sec. 3, 1 - d_RCMD1, without special tokens"
     needs: ClassVar[Needs] = "words"
-    words: ClassVar[bool] = True
+    matched = staticmethod(words_only)
     symmetric: ClassVar[bool] = False
 
     def combined(self, forward: Value, backward: Value) -> Value:

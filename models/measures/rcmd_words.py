@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from semblance.models.alignment.best_matches import BestMatches
+from semblance.models.alignment.token_matches import words_only
 from semblance.models.embeddings import Needs
 
 
@@ -47,4 +48,4 @@ class RcmdWords(BestMatches):
     name: ClassVar[str] = "rcmd_words"
     reference: ClassVar[str] = "lee-etal-2022-clrcmd, sec. 3, without special tokens"
     needs: ClassVar[Needs] = "words"
-    words: ClassVar[bool] = True
+    matched = staticmethod(words_only)

@@ -35,6 +35,11 @@ _MINILM = BuiltIn(
     folder="model",
     weights_sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
 )
+_MPNET = BuiltIn(
+    folder="mpnet",
+    weights_sha256="78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658",
+    installed_by="scripts/install mpnet",
+)
 BUILT_IN: Mapping[str, BuiltIn] = {
     "minilm-words": replace(
         _MINILM,
@@ -52,10 +57,11 @@ BUILT_IN: Mapping[str, BuiltIn] = {
         weights_sha256="5f7bc961541f20fdf15a1a580e1a215da15b77cbe05105061f1fccff901f874d",
         installed_by="scripts/install multilingual",
     ),
-    "mpnet": BuiltIn(
-        folder="mpnet",
-        weights_sha256="78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658",
-        installed_by="scripts/install mpnet",
+    "mpnet": _MPNET,
+    "mpnet-clrcmd": replace(
+        _MPNET,
+        adapter="mpnet_clrcmd",
+        adapter_sha256="7d821f6d3920847ebd82f35cf84e23f4abf7cced4a07455d1224a83ca33580ba",
     ),
 }
 

@@ -11,9 +11,9 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from semblance_client.vocabulary.responses import Calibration
 
-from semblance.models.alignment.centered_isotonic import ProbabilityMap
 from semblance.models.errors import BadCheckpoint
 from semblance.models.files.atomic import write_json
+from semblance.models.judgments.centered_isotonic import ProbabilityMap
 from semblance.service.ports.calibration import FittedCalibration
 
 log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from semblance_client.vocabulary.responses import Calibration
 
-from semblance.models.alignment.centered_isotonic import ProbabilityMap
+from semblance.models.judgments.centered_isotonic import ProbabilityMap
 from semblance.models.protocols import Encoder
 from semblance.service.errors import InvalidRequest, Problem
 

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from semblance.models.embeddings import Doubles
 from semblance.models.explanation import Explanation, Link, ReadText
 from semblance.models.text import Booleans, Units
+from semblance.models.tokenization.function_words import say_much
 from semblance.models.tokenization.passages import sentences
 from semblance.service.rendering.caption import Caption
 from semblance.service.rendering.colors import ColorScale
 from semblance.service.rendering.direction import isolated
-from semblance.service.rendering.function_words import say_much
 from semblance.service.rendering.labels import SCORE_DECIMALS, beginning, label, rounded_parts, short_signed
 
 MAX_LINKS = 6  # with a part of their own

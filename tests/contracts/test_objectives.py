@@ -7,20 +7,24 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
 from semblance.models import catalogue
+from semblance.models.embeddings import TokenEmbeddings
 from semblance_lab.training.objective import EncodedColumn, Objective
 from semblance_lab.training.objectives.clrcmd import Clrcmd
 from semblance_lab.training.objectives.cosine_regression import CosineRegression
+from semblance_lab.training.objectives.distillation import Distillation
 from semblance_lab.training.objectives.multiple_negatives_ranking import MultipleNegativesRanking
 from semblance_lab.training.objectives.softmax import Softmax
 from semblance_lab.training.objectives.triplet import Triplet
 from tests.lab.training.drawn_columns import drawn_column
 from tests.support.project import PROJECT
+from tests.support.token_matrices import embeddings_of
 
 B, TOKENS, DIM = 6, 5, 8
 OBJECTIVES = catalogue.names("semblance_lab.training.objectives")
@@ -38,10 +42,23 @@ class Case:
     labels: Tensor | None = None
 
 
+class Teacher:
+    """Random vectors of each letter."""
+
+    def tokenize(self, texts: Sequence[str], role: str, truncate: str) -> Sequence[str]:
+        del role, truncate
+        return texts
+
+    def encode(self, texts: Sequence[str], want: str) -> list[TokenEmbeddings]:
+        del want
+        return [embeddings_of(np.random.default_rng(ord(text)).normal(size=(3, DIM))) for text in texts]
+
+
 GRADES = torch.linspace(0, 1, B)
 CASES: Mapping[str, Case] = {  # a new objective needs an entry here
     "clrcmd": Case(lambda: Clrcmd(pooled_weight=0.5), 3),
     "cosine_regression": Case(CosineRegression, 2, GRADES),
+    "distillation": Case(lambda: Distillation([Teacher()], "abcdef"), 2, torch.arange(B)),
     "multiple_negatives_ranking": Case(MultipleNegativesRanking, 3),
     "softmax": Case(lambda: seeded(lambda: Softmax(DIM, 3)), 2, torch.arange(B) % 3),
     "triplet": Case(Triplet, 3),
@@ -125,8 +142,9 @@ def test_vectors_of_low_precision_are_widened_first(name: str) -> None:
 
 @every_objective
 def test_missing_columns_and_labels_are_refused(name: str) -> None:
-    with pytest.raises(ValueError, match="values to unpack"):
-        CASES[name].create()(drawn_columns(1), CASES[name].labels)
+    if name != "distillation":  # a translation is optional
+        with pytest.raises(ValueError, match="values to unpack"):
+            CASES[name].create()(drawn_columns(1), CASES[name].labels)
     if CASES[name].labels is not None:
         with pytest.raises(ValueError, match="needs one label per row"):
             CASES[name].create()(drawn_columns(2), None)

@@ -91,6 +91,7 @@ def test_models_are_fetched_if_they_are_named(venv: Path) -> None:
     [
         ("", (), ""),
         ("", ("--model", "mpnet"), " mpnet"),
+        ("", ("--model", "mpnet-clrcmd?pooling=max"), " mpnet"),
         ("minilm,multilingual", ("--model=max=mpnet?pooling=max",), " multilingual mpnet"),
         ("", ("--model", "mine=/models/all-mpnet-base-v2"), ""),
     ],

@@ -129,6 +129,7 @@ COMMANDS: Mapping[str, Run | Serve | Parse] = {
     "semblance serve --model surrogate=runs/surrogate": Serve(),
     "semblance serve --model multilingual": MULTILINGUAL,
     "semblance serve --model mpnet": MPNET,
+    "semblance serve --model mpnet-clrcmd": MPNET,
     "semblance evaluate --sets panel --model mpnet --against minilm-words --measure cosine,rcmd_words": MPNET,
     "semblance export --model multilingual --out e5-small": MULTILINGUAL,
     "semblance pull BAAI/bge-small-en-v1.5": PULLED,
@@ -163,10 +164,11 @@ COMMANDS: Mapping[str, Run | Serve | Parse] = {
     "semblance train clrcmd --rows triplets.tsv --out runs/clrcmd": TRAINING,
     "semblance train clrcmd --rows triplets.tsv --keep books.jsonl --keep news.txt --config kept.yaml "
     "--out runs/kept": TRAINING,
-    "semblance train clrcmd --rows triplets.tsv --teach translations.tsv --config taught.yaml "
-    "--out runs/taught": TRAINING,
+    "semblance train distillation --rows translations.tsv --config taught.yaml --out runs/taught": TRAINING,
     'semblance train clrcmd --rows "$SEMBLANCE_DATA/nli/triplets.tsv" --exclude evaluation '
     "--config service/adapters/minilm_clrcmd/recipe.yaml --out runs/minilm-clrcmd": TRAINING,
+    'semblance train clrcmd --rows "$SEMBLANCE_DATA/nli/triplets.tsv" --exclude evaluation '
+    "--config service/adapters/mpnet_clrcmd/recipe.yaml --out runs/mpnet-clrcmd": TRAINING,
     "semblance pairs tweets archive/ --out pairs": TWEETS,
     "semblance pairs threads DATA/twitter/spotifycares_threads.tsv --out OUT --held-out 500": FIGURES,
     "semblance pairs harvest runs/harvest --out runs/pairs": ORIGIN,

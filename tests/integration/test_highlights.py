@@ -35,15 +35,17 @@ def search(api: Api, query: str = QUERY, tokens: str = "int8", **options: object
 @pytest.mark.parametrize("tokens", ["int8", "none"])
 @pytest.mark.parametrize("query", [QUERY, "荷物", "🙂 came"])
 def test_what_is_marked_and_what_is_not_make_the_score(api: Api, tokens: str, query: str) -> None:
-    own = search(api, query, tokens, measure="rcmd1")
+    own = search(api, query, tokens, measure="rcmd1_content")
     for options in ({}, {"measure": "rcmd"}, {"mode": "hybrid"}, {"explain": True, "measure": "rcmd_words"}):
         for doc_id, hit in search(api, query, tokens, **options).items():
             found, text = hit["highlight"], TEXTS[doc_id]
             marked = sum(mark["contribution"] for mark in found["marks"])
             assert marked + found["rest"] + found["special"] == pytest.approx(found["score"], abs=1e-9)
-            assert found["measure"] == "rcmd1"
+            assert found["measure"] == "rcmd1_content"
             if (hit["start"], hit["end"]) == (own[doc_id]["start"], own[doc_id]["end"]):
-                assert found["score"] == pytest.approx(own[doc_id]["score"], abs=1e-5), "that of a search by rcmd1"
+                assert found["score"] == pytest.approx(own[doc_id]["score"], abs=1e-5), (
+                    "that of a search by rcmd1_content"
+                )
             assert found["text"] == text[found["start"] : found["end"]]
             assert hit["start"] <= found["start"] <= found["end"] <= hit["end"]
             assert len(found["text"]) <= 240

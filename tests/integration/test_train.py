@@ -57,14 +57,12 @@ def config_for(file: Path, small: Path, *more: str) -> Path:
     )
 
 
-TAUGHT = ("teach: {batch_size: 2}",)
-
-
 @pytest.mark.parametrize("recipe", catalogue.names(RECIPES))
 def test_every_recipe_writes_a_servable_sentence_transformers_folder(
     recipe: str, small: Path, data: Path, tmp_path: Path
 ) -> None:
-    rows, config = rows_for(recipe, tmp_path / "rows.tsv"), config_for(tmp_path / "config.yaml", small)
+    teachers = ["teachers: [minilm]"] if recipe == "distillation" else []
+    rows, config = rows_for(recipe, tmp_path / "rows.tsv"), config_for(tmp_path / "config.yaml", small, *teachers)
     out = tmp_path / "out"
     ended = semblance(
         *("train", recipe, "--rows", str(rows), "--config", str(config), "--out", str(out), "--data", str(data))
@@ -100,12 +98,9 @@ def test_evaluated_rows_and_running_text_are_left_out_and_counted(small: Path, t
     leaks = ["the dog -- runs fast\tit rains in rome\tx", "a dog\tit rains in ROME\tx", "a dog\tx\ty"]
     write(rows, *rows.read_text("utf-8").splitlines(), *leaks)
     texts = write_json(tmp_path / "text.jsonl", {"text": "The ship  waits near the bridge."}, {"text": evaluated[1][0]})
-    pairs = write_table(
-        tmp_path / "pairs.tsv", [("en", "de"), ("dog", "Hund"), ("cat", "Katze"), ("the dog runs fast", "x")]
-    )
-    config = config_for(tmp_path / "config.yaml", small, "dev: []", "low_rank: {rank: 4}", "keep: {weight: 2}", *TAUGHT)
+    config = config_for(tmp_path / "config.yaml", small, "dev: []", "low_rank: {rank: 4}", "keep: {weight: 2}")
     ended = semblance(
-        *("train", "clrcmd", "--rows", str(rows), "--keep", str(texts), "--teach", str(pairs)),
+        *("train", "clrcmd", "--rows", str(rows), "--keep", str(texts)),
         *("--config", str(config), "--out", str(out), "--data", str(data), "--exclude", "evaluation"),
     )
     assert ended.returncode == 0, ended.stderr
@@ -114,13 +109,11 @@ def test_evaluated_rows_and_running_text_are_left_out_and_counted(small: Path, t
     record = json.loads((out / "training.json").read_text())
     assert record["rows_removed_by"] == {"sickr": 2, "stsb": 1}
     assert (record["kept_texts"], record["kept_texts_removed"], record["settings"]["keep"]["weight"]) == (1, 1, 2.0)
-    assert (record["taught_texts"], record["taught_texts_removed"]) == (2, 1)
     card = " ".join((out / "README.md").read_text("utf-8").split())
     for said in (
         "2 rows were left out because an evaluation uses their texts (by set, some by several: `sickr` 2, ",
         "Token vectors of 1 running texts",
         "1 texts were left out likewise",
-        "The similarities of 2 texts",
     ):
         assert said in card
 
@@ -160,7 +153,8 @@ BAD: dict[str, tuple[str, list[str], str, str]] = {
     "another column": ("sbert_triplet", [], "", "no column is named anchor, positive, negative; the columns are sent0"),
     "kept vectors without adapters": ("clrcmd", ["keep: {}"], "", "set low_rank, too"),
     "kept vectors without texts": ("clrcmd", ["keep: {}", "low_rank: {}", "batch_size: 2"], "", "give both or neither"),
-    "a teacher without texts": ("clrcmd", ["teach: {}", "batch_size: 2"], "", "option --teach need each other"),
+    "more rank than is trained": ("clrcmd", ["low_rank: {saved_rank: 32}"], "", "saved_rank must be at most rank"),
+    "twos in odd batches": ("distillation", ["batch_size: 3"], "", "batches in_twos need an even batch_size"),
     "nothing to leave out by": ("clrcmd", [], "nothing", "there is no 'nothing' among the data sets"),
 }
 
@@ -172,9 +166,7 @@ def test_errors_are_reported_and_nothing_is_written(name: str, small: Path, data
     config = write(tmp_path / "config.yaml", *(settings or [f"model: {small}"]))
     out = tmp_path / "out"
     with pytest.raises(SemblanceError, match=re.escape(complaint)):
-        run_training(
-            TrainingOptions(recipe, config, rows, [], [], out, split_lists([exclude]), data), Console(quiet=True)
-        )
+        run_training(TrainingOptions(recipe, config, rows, [], out, split_lists([exclude]), data), Console(quiet=True))
     assert not out.exists()
     assert not (tmp_path / "out.training").exists()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import resource
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -152,6 +152,25 @@ def test_a_share_is_on_the_line_from_before_to_after(folder: Path, tmp_path: Pat
     assert moved == 4
 
 
+def test_a_saved_rank_is_the_best_approximation_of_the_update(folder: Path, tmp_path: Path) -> None:
+    """By the singular values of the difference of the merged weights; the separate adapter gives the same."""
+    targets, changed = ("query", "intermediate.dense"), {}
+    before = load_file(folder / "model.safetensors")
+    for rank in (None, 2):
+        settings = LowRank(rank=4, alpha=16, targets=targets, saved_rank=rank)
+        out = tmp_path / str(rank)
+        train(run(Clrcmd(**FAST, low_rank=settings, dev=()), folder, rows(3), out), ignore_progress)
+        changed[rank] = {key: each - before[key] for key, each in load_file(out / "model.safetensors").items()}
+    for key, whole in changed[None].items():
+        if whole.any():
+            u, values, v = np.linalg.svd(whole.astype(np.float64), full_matrices=False)
+            np.testing.assert_allclose(changed[2][key], u[:, :2] * values[:2] @ v[:2], atol=1e-4)
+            assert values[2] > 1e-3, "the update has rank 2: this test proves nothing"
+    np.testing.assert_allclose(vectors(f"{folder}?adapter={out / 'adapter'}"), vectors(out), atol=1e-6)
+    config = json.loads((out / "adapter" / "adapter_config.json").read_text())
+    assert (config["r"], config["lora_alpha"]) == (2, 8)
+
+
 @pytest.mark.nightly
 def test_running_text_keeps_vectors_near_those_before(folder: Path, tmp_path: Path) -> None:
     moved = {}
@@ -192,9 +211,9 @@ class Breaking(Clrcmd):
     breaks: str = "loss"
     batches_before: int = 7
 
-    def objective(self, dim: int) -> Objective:
+    def objective(self, dim: int, texts: Mapping[str, Sequence[str]]) -> Objective:
         """Create the loss."""
-        del dim
+        del dim, texts
         return BreaksDown(self.batches_before, self.breaks)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -27,7 +27,7 @@ from semblance_lab.cli.yaml_settings import read_yaml_settings
 from semblance_lab.evaluation.contamination import held_out_forms, normal_form
 from semblance_lab.evaluation.tasks import ChunkAlignment, WordAlignedPair, WordAlignment
 from semblance_lab.training.errors import BadRecipe
-from semblance_lab.training.training_data import read_rows, read_running_text, read_taught_texts
+from semblance_lab.training.training_data import TrainingRows, read_rows, read_running_text
 
 if TYPE_CHECKING:
     from semblance_lab.training.recipe import Recipe
@@ -53,15 +53,6 @@ def train(  # noqa: PLR0913 - one parameter an option
             "field text, or a text a line. Repeat it for several files.",
         ),
     ] = [],  # noqa: B006 - Typer copies it
-    teach: Annotated[
-        list[Path],
-        typer.Option(
-            exists=True,
-            dir_okay=False,
-            help="Texts whose similarities a teacher gives, for the setting teach: .tsv or .csv with a header, whose "
-            "columns are translations, some fields empty, or running text as for --keep. Repeat it for several files.",
-        ),
-    ] = [],  # noqa: B006 - likewise
     exclude: Exclude = [],  # noqa: B006 - likewise
     data: Data = None,
 ) -> None:
@@ -79,10 +70,10 @@ def train(  # noqa: PLR0913 - one parameter an option
       semblance train sbert_regression --rows "$SEMBLANCE_DATA/stsb/stsb.train.tsv" --out runs/stsb
       semblance train clrcmd --rows triplets.tsv --exclude evaluation --data DATA --out runs/clean
       semblance train clrcmd --rows triplets.tsv --keep books.jsonl --config kept.yaml --out runs/kept
-      semblance train clrcmd --rows triplets.tsv --teach translations.tsv --config taught.yaml --out runs/taught
+      semblance train distillation --rows translations.tsv --config taught.yaml --out runs/taught
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     with exit_on(SemblanceError, stopped="stopped; the same command resumes from the last checkpoint"):
-        options = TrainingOptions(recipe, config, rows, keep, teach, out, split_lists(exclude), data)
+        options = TrainingOptions(recipe, config, rows, keep, out, split_lists(exclude), data)
         run_training(options, Console(stderr=True))
 
 
@@ -94,7 +85,6 @@ class TrainingOptions:
     config: Path | None
     rows: Path
     keep: Sequence[Path]
-    teach: Sequence[Path]
     out: Path
     exclude: Sequence[str]
     data: Path | None
@@ -144,14 +134,18 @@ def plan_run(options: TrainingOptions) -> Run:
         name=options.recipe,
         recipe=recipe,
         checkpoint=read_transformer(source),
-        rows=read_rows(options.rows, recipe.text_columns(), recipe.label, recipe.label_value, held_out),
+        rows=_rows(options.rows, recipe, held_out),
         dev=dev,
         out=options.out.resolve(),
         device=device_for([read_model(source)], read_settings()),
         running_text=read_running_text(options.keep, held_out) if options.keep else None,
-        taught=read_taught_texts(options.teach, held_out) if options.teach else None,
         aligned=[] if recipe.align is None else _aligned_pairs(recipe.align.sets, options.data, held_out),
     )
+
+
+def _rows(file: Path, recipe: Recipe, exclude: Mapping[str, Collection[str]]) -> TrainingRows:
+    columns, in_twos = recipe.text_columns(), recipe.batches == "in_twos"
+    return read_rows(file, columns, recipe.label, recipe.label_value, exclude, in_twos=in_twos)
 
 
 def _aligned_pairs(sets: Sequence[str], data: Path | None, exclude: Mapping[str, object]) -> list[WordAlignedPair]:

@@ -24,10 +24,17 @@ Label: TypeAlias = Annotated[
     str | None, Field(description="Name of the column with the grade or label, if the recipe has one.")
 ]
 Epochs: TypeAlias = Annotated[float, Field(gt=0, description="Passes over the rows.")]
+SpecialTokens: TypeAlias = Annotated[
+    bool,
+    Field(
+        description="Whether tokens such as [CLS] count. If not, the objective sees words only, and their mean as the "
+        "pooled vector: for `rcmd_words`, and a model served with `pooling=words`.",
+    ),
+]
 BatchSize: TypeAlias = Annotated[int, Field(ge=2, description="Rows per step.")]
 Order: TypeAlias = Annotated[
-    Literal["shuffled", "by_length"],
-    Field(description="How rows are batched: at random, or with rows of similar length."),
+    Literal["shuffled", "by_length", "in_twos"],
+    Field(description="How rows are batched: at random, with rows of similar length, or each with its neighbor."),
 ]
 LearningRate: TypeAlias = Annotated[
     float, Field(gt=0, description="Peak of the learning rate, which then decays linearly to 0.")
@@ -66,6 +73,12 @@ class LowRank(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         description="Part of the trained update that is saved: a model between that before training, 0, and the "
         "trained one, 1. A part often keeps most of what was gained, and loses less of the rest.",
     )
+    saved_rank: int | None = Field(
+        None,
+        ge=1,
+        description="Rank of the adapters that are saved, if lower: the best approximation of the trained update, by "
+        "its singular values. A quarter of the rank is a quarter of the file, and often as good.",
+    )
     targets: tuple[str, ...] = Field(
         (), description="Name suffixes of the linear maps with an adapter; empty: all of the network's layers."
     )
@@ -74,6 +87,12 @@ class LowRank(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         ge=1,
         description="How many of the network's last layers have adapters; all by default. A step with few is faster.",
     )
+
+    @model_validator(mode="after")
+    def _keeps_scale(self) -> Self:
+        if self.saved_rank is not None and (self.saved_rank > self.rank or self.alpha * self.saved_rank % self.rank):
+            raise ValueError("saved_rank must be at most rank, and alpha / rank times saved_rank a whole number")
+        return self
 
 
 class Keep(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
@@ -87,19 +106,6 @@ class Keep(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     max_tokens: int = Field(
         128, ge=4, description="Most tokens of a running text; with few, the vectors of long texts are not kept."
     )
-
-
-class Teach(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
-    """A loss: similarities must be those that another model finds, with translations the same."""
-
-    model: str = Field("minilm-words", description="The teacher, as `semblance serve` takes it.")
-    weight: float = Field(1.0, gt=0, description="Weight of the loss of taught similarities.")
-    contrast: float = Field(
-        0.1, ge=0, description="Weight in it of the choice of a text among all others, beside squared distances."
-    )
-    batch_size: int = Field(32, ge=2, description="Texts per batch; each is drawn with its successor.")
-    max_tokens: int = Field(128, ge=4, description="Most tokens of a text.")
-    temperature: float = Field(0.05, gt=0, description="Divisor of the similarities before the softmax of the choice.")
 
 
 class Align(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
@@ -122,14 +128,13 @@ class Recipe(BaseModel, ABC, frozen=True, extra="forbid", allow_inf_nan=False):
     min_columns: ClassVar[int | None] = None
     """How many of them are required; None for all."""
 
+    numbered: ClassVar[bool] = False
+    """Whether the label of a row is its number."""
+
     model: str = Field("minilm", description="Model to start from, as `semblance serve` takes it: a transformer.")
     pooling: Pooled = None
     normalize: Normalize = None
-    special_tokens: bool = Field(
-        True,
-        description="Whether tokens such as [CLS] count. If not, the objective sees words only, and their mean as the "
-        "pooled vector: for `rcmd_words`, and a model served with `pooling=words`.",
-    )
+    special_tokens: SpecialTokens = True
     head: bool = Field(
         False,
         description="Whether to add an affine map of every token before the pooling, if the model has none. It is "
@@ -158,7 +163,6 @@ class Recipe(BaseModel, ABC, frozen=True, extra="forbid", allow_inf_nan=False):
     )
     low_rank: LowRank | None = Field(None, description="Train low-rank adapters and freeze the weights.")
     keep: Keep | None = Field(None, description="Keep the token vectors of running text (`--keep`); needs low_rank.")
-    teach: Teach | None = Field(None, description="Learn a teacher's similarities of texts (`--teach`).")
     align: Align | None = Field(None, description="Train on sets of aligned words as well.")
     dev: Dev = ()
     measure: Measure = "cosine"
@@ -178,13 +182,15 @@ class Recipe(BaseModel, ABC, frozen=True, extra="forbid", allow_inf_nan=False):
             raise ValueError("label must name a column")
         if not self.special_tokens and self.pooling not in (None, "mean"):
             raise ValueError(f"special_tokens: false pools by the mean of words, not by {self.pooling}")
+        if self.batches == "in_twos" and self.batch_size % 2:
+            raise ValueError("batches in_twos need an even batch_size")
         if self.keep is not None and self.low_rank is None:
             raise ValueError("keep compares with the model without its adapters: set low_rank, too")
         return self
 
     @abstractmethod
-    def objective(self, dim: int) -> Objective:
-        """Create the loss for an encoder of `dim`-dimensional vectors."""
+    def objective(self, dim: int, texts: Mapping[str, Sequence[str]]) -> Objective:
+        """Create the loss for an encoder of `dim`-dimensional vectors, and the rows by column."""
 
     def label_value(self, row: Row) -> float | None:  # noqa: ARG002 - for recipes with labels
         """Grade or class number of a row, None if its annotators disagreed. Raises BadDataSet."""
@@ -193,10 +199,6 @@ class Recipe(BaseModel, ABC, frozen=True, extra="forbid", allow_inf_nan=False):
     def objective_columns(self, texts: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
         """Build the columns of the objective from those of the file."""
         return texts
-
-    def saved_share(self) -> float:
-        """The part of the trained update that is saved."""
-        return 1.0 if self.low_rank is None else self.low_rank.share
 
     def text_columns(self) -> Sequence[str]:
         """Names of the text columns in the file."""
@@ -222,6 +224,6 @@ class GradedRecipe(Recipe):
         """Target cosine of a grade: 0 at the lowest, 1 at the highest."""
         return (grade - self.lowest) / (self.highest - self.lowest)
 
-    def objective(self, dim: int) -> Objective:  # noqa: ARG002 - of Recipe
+    def objective(self, dim: int, texts: Mapping[str, Sequence[str]]) -> Objective:  # noqa: ARG002 - of Recipe
         """Mean squared error of the cosine."""
         return CosineRegression()

@@ -23,9 +23,9 @@ from semblance_lab.evaluation.reporting.report import COLORS
 from semblance_lab.evaluation.scorer import LocalScorer
 from semblance_lab.evaluation.tasks import Task, WordAlignedPair
 from semblance_lab.training.errors import BadRecipe, CheckpointNotSaved
-from semblance_lab.training.recipe import Recipe
+from semblance_lab.training.recipe import LowRank, Recipe
 from semblance_lab.training.sentence_model import merge_adapters
-from semblance_lab.training.training_data import RunningText, TaughtTexts, TrainingRows
+from semblance_lab.training.training_data import RunningText, TrainingRows
 
 T = TypeVar("T")
 
@@ -41,20 +41,20 @@ class DevSets(BaseEvaluator):
         tasks: the sets by name.
         measure: name of the measure.
         folder: parent of the temporary model folder.
-        share: part of the trained adapters that would be saved.
+        low_rank: how trained adapters would be saved.
 
     Raises:
         CheckpointNotSaved: the temporary model could not be written.
         BadRecipe: the measure cannot evaluate a set.
     """
 
-    def __init__(self, tasks: Mapping[str, Task], measure: str, folder: Path, share: float) -> None:
+    def __init__(self, tasks: Mapping[str, Task], measure: str, folder: Path, low_rank: LowRank | None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.primary_metric = MEAN
         self._tasks = tasks
         self._measure = measure
         self._folder = folder
-        self._share = share
+        self._low_rank = low_rank
 
     def __call__(  # type: ignore[override]  # only SentenceTransformer, of all the library's model classes
         self, model: SentenceTransformer, output_path: str | None = None, epoch: float = -1, steps: int = -1
@@ -63,7 +63,7 @@ class DevSets(BaseEvaluator):
         del output_path, epoch, steps
         try:
             with tempfile.TemporaryDirectory(dir=self._folder) as folder:
-                merge_adapters(model, self._share).save_pretrained(folder, create_model_card=False)
+                merge_adapters(model, self._low_rank).save_pretrained(folder, create_model_card=False)
                 compute = Compute(str(model.device), runtime="torch")
                 encoder = TransformerFolder().read(Source(Path(folder))).load("now", compute)
         except (OSError, SafetensorError) as error:
@@ -101,7 +101,6 @@ class Run:
         rows: training rows.
         running_text: texts of the loss of kept vectors; None without.
         aligned: pairs of the loss of aligned words; empty without.
-        taught: texts of the loss of taught similarities; None without.
         dev: the dev sets by name.
         out: folder of the finished model; must not exist.
         device: as torch names it.
@@ -116,7 +115,6 @@ class Run:
     device: str
     running_text: RunningText | None = None
     aligned: Sequence[WordAlignedPair] = ()
-    taught: TaughtTexts | None = None
 
     @property
     def work(self) -> Path:
@@ -135,15 +133,14 @@ class Run:
             "rows_unlabelled": self.rows.unlabeled,
             "data_sha256": self.rows.sha256,
             "aligned_pairs": len(self.aligned),
-            **_about_texts("kept", self.running_text),
-            **_about_texts("taught", self.taught),
+            **_about_kept(self.running_text),
         }
 
 
-def _about_texts(name: str, texts: RunningText | TaughtTexts | None) -> Mapping[str, Any]:
+def _about_kept(texts: RunningText | None) -> Mapping[str, Any]:
     if texts is None:
         return {}
-    return {f"{name}_texts": len(texts), f"{name}_texts_removed": texts.removed, f"{name}_sha256": texts.sha256}
+    return {"kept_texts": len(texts), "kept_texts_removed": texts.removed, "kept_sha256": texts.sha256}
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Dense, Normalize, Transformer
 from sentence_transformers.sentence_transformer.modules import Pooling
-from torch import nn
+from torch import Tensor, nn
 
 from semblance.models.files.four_bit import Q4_0
 from semblance.models.files.json_file import read_json
@@ -89,15 +89,13 @@ def _float32(folder: Path) -> Iterator[Path]:
         yield Path(temporary)
 
 
-def merge_adapters(model: SentenceTransformer, share: float) -> SentenceTransformer:
-    """Copy the model; this share of its adapters, in half precision, is merged."""
+def merge_adapters(model: SentenceTransformer, low_rank: LowRank | None) -> SentenceTransformer:
+    """Copy the model, and merge its adapters as they are saved."""
     merged = copy.deepcopy(model).eval()
     for name, module in list(merged.named_modules()):
         if isinstance(module, LoraLayer):
-            for weights in module.lora_A.parameters():
-                weights.data = weights.data.half().float()
-            for weights in module.lora_B.parameters():
-                weights.data = (share * weights.data).half().float()
+            for a, b in zip(module.lora_A.parameters(), module.lora_B.parameters(), strict=True):
+                a.data, b.data = (each.float() for each in _as_saved(a.data, b.data, low_rank or LowRank()))
             module.merge()
             parent, _, child = name.rpartition(".")
             setattr(merged.get_submodule(parent), child, module.get_base_layer())
@@ -121,18 +119,31 @@ def prompt_tokens(model: SentenceTransformer, prompt: str) -> int:
     return next(place for place, (_, end) in enumerate(offsets) if end > len(prompt))
 
 
-def save_adapter(model: SentenceTransformer, base: str, folder: Path, share: float) -> None:
-    """Save this share of the adapters in PEFT's format, in half precision; `base` names a model."""
+def _as_saved(a: Tensor, b: Tensor, low_rank: LowRank) -> tuple[Tensor, Tensor]:
+    """A (rank, in) and B (out, rank) of an adapter as they are saved, in half precision."""
+    if (rank := low_rank.saved_rank) is not None:
+        of_b, of_a = torch.linalg.qr(b.double()), torch.linalg.qr(a.T.double())
+        u, values, v = torch.linalg.svd(of_b.R @ of_a.R.T)
+        roots = values[:rank].sqrt()
+        a, b = ((of_a.Q @ v[:rank].T) * roots).T, (of_b.Q @ u[:, :rank]) * roots
+    return a.half(), (low_rank.share * b).half()
+
+
+def save_adapter(model: SentenceTransformer, base: str, folder: Path, low_rank: LowRank) -> None:
+    """Save the adapters in PEFT's format; `base` names a model."""
     folder.mkdir(parents=True)
     network: Any = model.transformers_model
     [(name, config)] = network.peft_config.items()
     weights = get_peft_model_state_dict(network, adapter_name=name)
-    named = {
-        f"base_model.model.{key}": ((share if "lora_B" in key else 1) * value).half().contiguous().cpu()
-        for key, value in weights.items()
-    }
+    named: dict[str, Tensor] = {}
+    for of_a in (key for key in weights if "lora_A" in key):
+        of_b = of_a.replace("lora_A", "lora_B")
+        for key, each in zip((of_a, of_b), _as_saved(weights[of_a], weights[of_b], low_rank), strict=True):
+            named[f"base_model.model.{key}"] = each.contiguous().cpu()
     save_file(named, folder / WEIGHTS)
     saved = copy.deepcopy(config)
+    saved.r = low_rank.saved_rank or config.r
+    saved.lora_alpha = config.lora_alpha * saved.r // config.r
     saved.base_model_name_or_path = base
     saved.inference_mode = True
     saved.save_pretrained(folder)

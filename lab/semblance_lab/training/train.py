@@ -21,12 +21,9 @@ from transformers import PrinterCallback, TrainerState
 
 from semblance.models.errors import SemblanceError
 from semblance.models.files.resumable import resumable_folder
-from semblance.service.model_loading.device import load_model
-from semblance.service.settings import read_settings
 from semblance_lab.training.errors import BadRecipe, BadTrainingData, CheckpointNotSaved, TrainingDiverged
 from semblance_lab.training.losses.drawn_texts import AlignedWords, KeptVectors
 from semblance_lab.training.losses.encoded_loss import EncodedLoss
-from semblance_lab.training.losses.taught_similarities import TaughtSimilarities
 from semblance_lab.training.processes import join_processes
 from semblance_lab.training.run import MEAN, DevSets, Run, RunProgress, curves_from_log, draw_curves
 from semblance_lab.training.sentence_model import build_model, merge_adapters, prompt_tokens, save_adapter, special_ids
@@ -74,16 +71,13 @@ def _check_run(run: Run, processes: int) -> None:
             f"a batch of {batch} rows cannot be shared by {processes} processes: set batch_size to a multiple"
         )
     if min(_drawn(run), default=processes) < processes:
-        raise BadRecipe(
-            f"keep, teach and align need at least a text or pair of a batch for each of {processes} processes"
-        )
+        raise BadRecipe(f"keep and align need at least a text or pair of a batch for each of {processes} processes")
     if len(run.rows) < batch:
         raise BadTrainingData(f"{len(run.rows)} rows are fewer than a batch of {batch}: set a smaller batch_size")
     if os.path.lexists(run.out):
         raise BadRecipe(f"{run.out} already exists: choose another folder, or remove it")
-    for name, setting, texts in (("keep", recipe.keep, run.running_text), ("teach", recipe.teach, run.taught)):
-        if (setting is None) != (texts is None):
-            raise BadRecipe(f"the setting {name} and the option --{name} need each other: give both or neither")
+    if (recipe.keep is None) != (run.running_text is None):
+        raise BadRecipe("the setting keep and the option --keep need each other: give both or neither")
     if run.device not in ("cpu", "cuda", "cuda:0"):
         raise BadRecipe(f"training uses the first GPU, not {run.device}: select it by CUDA_VISIBLE_DEVICES")
 
@@ -92,10 +86,7 @@ def _drawn(run: Run) -> list[int]:
     """Texts or pairs in a batch of each further loss."""
     recipe = run.recipe
     losses = ((recipe.keep, run.running_text), (recipe.align, run.aligned))
-    drawn = [min(loss.batch_size, len(items)) for loss, items in losses if loss is not None and items is not None]
-    if recipe.teach is None or run.taught is None:
-        return drawn
-    return [*drawn, min(recipe.teach.batch_size, len(run.taught)) // 2]  # they are drawn in twos
+    return [min(loss.batch_size, len(items)) for loss, items in losses if loss is not None and items is not None]
 
 
 def _run_trainer(run: Run, report: Callable[[RunProgress], None]) -> Trainer:
@@ -123,7 +114,7 @@ def _run_trainer(run: Run, report: Callable[[RunProgress], None]) -> Trainer:
 def _build_trainer(run: Run, report: Callable[[RunProgress], None]) -> Trainer:
     recipe = run.recipe
     model = build_model(run.checkpoint, recipe)
-    objective = recipe.objective(int(model.get_embedding_dimension() or 0))
+    objective = recipe.objective(int(model.get_embedding_dimension() or 0), run.rows.texts)
     loss = EncodedLoss(
         model,
         objective,
@@ -136,15 +127,18 @@ def _build_trainer(run: Run, report: Callable[[RunProgress], None]) -> Trainer:
     columns: dict[str, Any] = {f"text_{i}": text for i, text in enumerate(texts)}
     if run.rows.labels is not None:
         columns["label"] = run.rows.labels
+    elif recipe.numbered:
+        columns["label"] = list(range(len(run.rows)))
     lengths = torch.tensor([sum(map(len, row)) for row in zip(*texts, strict=True)])
     trainer = Trainer(
-        lengths if recipe.batches == "by_length" else None,
-        recipe.saved_share(),
+        recipe.batches,
+        lengths,
+        recipe.low_rank,
         model=model,
         args=_arguments(run),
         train_dataset=Dataset.from_dict(columns),
         loss=loss,
-        evaluator=DevSets(run.dev, recipe.measure, run.work, recipe.saved_share()) if run.dev else None,
+        evaluator=DevSets(run.dev, recipe.measure, run.work, recipe.low_rank) if run.dev else None,
         data_collator=SentenceTransformerDataCollator(
             preprocess_fn=model.preprocess,
             prompts=run.checkpoint.prompts["query"] or None,
@@ -157,15 +151,11 @@ def _build_trainer(run: Run, report: Callable[[RunProgress], None]) -> Trainer:
 
 
 def _further_losses(run: Run, model: SentenceTransformer) -> list[Callable[[], Tensor]]:
-    keep, teach, align = run.recipe.keep, run.recipe.teach, run.recipe.align
+    keep, align = run.recipe.keep, run.recipe.align
     losses: list[Callable[[], Tensor]] = []
     if keep is not None and run.running_text is not None:
         longest = _at_most(keep.max_tokens, model)
         losses.append(KeptVectors(model, run.running_text.texts, keep.weight, keep.batch_size, longest))
-    if teach is not None and run.taught is not None:
-        teacher, longest = load_model(teach.model, read_settings()), _at_most(teach.max_tokens, model)
-        options = (teach.weight, teach.contrast, teach.batch_size, longest, teach.temperature)
-        losses.append(TaughtSimilarities(model, teacher, run.taught.rows, *options))
     if align is not None:
         longest = _at_most(run.recipe.max_tokens, model)
         losses.append(AlignedWords(model, run.aligned, align.weight, align.batch_size, longest, align.temperature))
@@ -231,9 +221,9 @@ def write_model_folder(run: Run, model: SentenceTransformer, progress: RunProgre
     finished = run.work / "finished"
     shutil.rmtree(finished, ignore_errors=True)
     try:
-        merge_adapters(model, run.recipe.saved_share()).save_pretrained(str(finished), create_model_card=False)
-        if _trains_only_adapters(run):
-            save_adapter(model, run.recipe.model, finished / "adapter", run.recipe.saved_share())
+        merge_adapters(model, run.recipe.low_rank).save_pretrained(str(finished), create_model_card=False)
+        if run.recipe.low_rank is not None and _trains_only_adapters(run):
+            save_adapter(model, run.recipe.model, finished / "adapter", run.recipe.low_rank)
         about = {
             **run.about(),
             "steps": progress.steps,
@@ -254,11 +244,11 @@ def write_model_folder(run: Run, model: SentenceTransformer, progress: RunProgre
 
 
 def _trains_only_adapters(run: Run) -> bool:
-    """Whether the result differs from the run's base model only by an adapter."""
+    """Whether a low-rank result differs from the base model only by its adapter."""
     recipe, start = run.recipe, run.checkpoint
     modules = start.modules
     unchanged = recipe.pooling in (None, *modules.poolings) and recipe.normalize in (None, modules.normalize)
-    return recipe.low_rank is not None and not recipe.head and unchanged and start.adapter is None
+    return not recipe.head and unchanged and start.adapter is None
 
 
 def _further_data(run: Run) -> str:
@@ -267,10 +257,6 @@ def _further_data(run: Run) -> str:
         texts = run.running_text
         further += f"""Token vectors of {len(texts):,} running texts (SHA-256 `{texts.sha256}`) were kept near those of
 `{run.recipe.model}`; {texts.removed:,} texts were left out likewise.
-"""
-    if run.taught is not None and run.recipe.teach is not None:
-        further += f"""The similarities of {len(run.taught):,} texts (SHA-256 `{run.taught.sha256}`) were taught by
-`{run.recipe.teach.model}`; {run.taught.removed:,} texts were left out likewise.
 """
     return further
 

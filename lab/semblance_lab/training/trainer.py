@@ -21,6 +21,7 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 from semblance_lab.training.errors import CheckpointNotSaved, TrainingDiverged
 from semblance_lab.training.losses.encoded_loss import EncodedLoss
 from semblance_lab.training.processes import average_gradients
+from semblance_lab.training.recipe import LowRank, Order
 from semblance_lab.training.sentence_model import merge_adapters
 
 TRAINED = "trained.safetensors"
@@ -33,31 +34,43 @@ class SeededBatchSampler(DefaultBatchSampler):
 
     Args:
         dataset: with `len`.
-        lengths: of each row; if given, rows of similar length are batched together: windows of 50 batches are sorted
-            and cut, and all batches shuffled. This saves padding, as the paper's smart batching does.
+        order: `by_length` batches rows of similar length together: windows of 50 batches are sorted and cut, and all
+            batches shuffled. This saves padding, as the paper's smart batching does. `in_twos` keeps rows 2k and 2k + 1
+            together.
+        lengths: of each row.
         options: the trainer's: batch_size, drop_last, seed and others.
 
     Source: reimers-gurevych-2019-sbert, section 7.
     """
 
-    def __init__(self, dataset: Any, lengths: Tensor | None = None, **options: Any) -> None:
+    def __init__(self, dataset: Any, order: Order, lengths: Tensor, **options: Any) -> None:
         super().__init__(dataset, **options)
         self._rows = len(dataset)
+        self._order = order
         self._lengths = lengths
 
     def __iter__(self) -> Iterator[list[int]]:
         generator = torch.Generator().manual_seed(self.seed + 1_000_003 * self.epoch)
-        order = torch.randperm(self._rows, generator=generator)
+        order = self._shuffled(generator)
         if self.drop_last:  # before sorting: afterwards it would always drop the longest rows
             order = order[: self._rows // self.batch_size * self.batch_size]
-        if self._lengths is not None:
+        if self._order == "by_length":
             windows = torch.split(order, SORTED_BATCHES * self.batch_size)
             order = torch.cat([window[self._lengths[window].argsort(stable=True)] for window in windows])
         rows = order.tolist()
         batches = [rows[start : start + self.batch_size] for start in range(0, len(rows), self.batch_size)]
-        if self._lengths is not None:
+        if self._order == "by_length":
             batches = [batches[i] for i in torch.randperm(len(batches), generator=generator).tolist()]
         yield from batches
+
+    def _shuffled(self, generator: torch.Generator) -> Tensor:
+        if self._order != "in_twos":
+            return torch.randperm(self._rows, generator=generator)
+        twos = torch.arange(self._rows).split(2)
+        whole = torch.randperm(
+            self._rows // 2, generator=generator
+        ).tolist()  # a last one without a neighbor comes last
+        return torch.cat([*(twos[i] for i in whole), *twos[self._rows // 2 :]])
 
     def __len__(self) -> int:
         return self._rows // self.batch_size if self.drop_last else -(-self._rows // self.batch_size)
@@ -70,14 +83,16 @@ class Trainer(SentenceTransformerTrainer):
     those of the objective included, so that an interrupted run can resume.
 
     Args:
-        lengths: characters of each row, to batch rows of similar length; None to shuffle.
-        share: part of the trained adapters in the model folder of a checkpoint.
+        order: how rows are batched.
+        lengths: characters of each row.
+        low_rank: how trained adapters are saved in the model folder of a checkpoint.
         options: of SentenceTransformerTrainer.
     """
 
-    def __init__(self, lengths: Tensor | None, share: float, **options: Any) -> None:
+    def __init__(self, order: Order, lengths: Tensor, low_rank: LowRank | None, **options: Any) -> None:
+        self._order = order
         self._lengths = lengths
-        self._share = share
+        self._low_rank = low_rank
         super().__init__(**options)
         self.add_callback(EpochCallback(self))
 
@@ -88,14 +103,15 @@ class Trainer(SentenceTransformerTrainer):
         self, dataset: Dataset, batch_size: int, drop_last: bool, **options: Any
     ) -> SeededBatchSampler:
         """Create our sampler."""
-        self.sampler = SeededBatchSampler(dataset, self._lengths, batch_size=batch_size, drop_last=drop_last, **options)
+        order = (self._order, self._lengths)
+        self.sampler = SeededBatchSampler(dataset, *order, batch_size=batch_size, drop_last=drop_last, **options)
         return self.sampler
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
         del state_dict
         folder = output_dir or str(self.args.output_dir)
         trained = {name: each.detach().cpu().contiguous() for name, each in self._trained_weights()}
-        merge_adapters(self.model, self._share).save_pretrained(folder, create_model_card=False)
+        merge_adapters(self.model, self._low_rank).save_pretrained(folder, create_model_card=False)
         save_file(trained, Path(folder, TRAINED))
 
     def training_step(self, model: nn.Module, *arguments: Any, **options: Any) -> Tensor:

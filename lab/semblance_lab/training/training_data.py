@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from semblance.models.files.digests import digest, file_sha256
 from semblance.models.files.lines import format_suffix, json_lines, text_lines
-from semblance.models.files.tables import Row, collapse_spaces, read_csv, read_table, read_tsv
+from semblance.models.files.tables import Row, collapse_spaces, read_csv, read_tsv
 from semblance_lab.evaluation.contamination import MIN_WORDS, normal_form
 from semblance_lab.training.errors import BadTrainingData
 
@@ -48,6 +48,8 @@ def read_rows(
     label: str | None,
     read_label: LabelReader,
     exclude: Mapping[str, Collection[str]],
+    *,
+    in_twos: bool = False,
 ) -> TrainingRows:
     """Read a table with a header, tab-separated or (`.csv`) comma-separated.
 
@@ -58,6 +60,7 @@ def read_rows(
         read_label: converts that column to a number.
         exclude: normal form of a text that evaluations use -> names of their sets, as `held_out_forms` returns them;
             rows with one of these texts are left out.
+        in_twos: whether a row that is left out for them takes its neighbor with it.
 
     Raises:
         BadDataSet: the file, or one of its rows, cannot be read; the message names it.
@@ -68,26 +71,28 @@ def read_rows(
     labels: list[float] = []
     removed = unlabeled = 0
     removed_by: Counter[str] = Counter()
-    for row in read(file, [*columns, *([] if label is None else [label])]):
-        row_texts = [row.text(name) for name in columns]
+    rows = list(read(file, [*columns, *([] if label is None else [label])]))
+    evaluated = [{name for each in columns for name in exclude.get(normal_form(row.text(each)), ())} for row in rows]
+    if in_twos:
+        evaluated = [evaluated[i] | (evaluated[i ^ 1] if i ^ 1 < len(rows) else set()) for i in range(len(rows))]
+    for row, sets in zip(rows, evaluated, strict=True):
         number = None if label is None else read_label(row)
-        evaluated = {name for text in row_texts for name in exclude.get(normal_form(text), ())}
         if label is not None and number is None:
             unlabeled += 1
-        elif evaluated:
+        elif sets:
             removed += 1
-            removed_by.update(evaluated)
+            removed_by.update(sets)
         else:
-            for name, text in zip(columns, row_texts, strict=True):
-                texts[name].append(text)
+            for name in columns:
+                texts[name].append(row.text(name))
             labels += [] if number is None else [number]
     by_set = dict(sorted(removed_by.items(), key=lambda each: (-each[1], each[0])))
-    rows = TrainingRows(texts, None if label is None else labels, removed, by_set, unlabeled, file_sha256(file))
-    if not len(rows):
+    kept = TrainingRows(texts, None if label is None else labels, removed, by_set, unlabeled, file_sha256(file))
+    if not len(kept):
         raise BadTrainingData(
             f"{file} has no row to train on ({removed} left out as evaluated, {unlabeled} unlabelled)"
         )
-    return rows
+    return kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,51 +128,6 @@ def read_running_text(files: Sequence[Path], exclude: Collection[str]) -> Runnin
     if not texts:
         raise BadTrainingData(f"{', '.join(map(str, files))}: no text of {MIN_WORDS} words or more to train with")
     return RunningText(texts, len(read) - len(texts), digest(files=[file_sha256(file) for file in files]))
-
-
-@dataclass(frozen=True, slots=True)
-class TaughtTexts:
-    """Texts with their translations, if there are any.
-
-    Attributes:
-        rows: in the order of the files; the first text of a row is in the language of the teacher.
-        removed: number of rows that were left out because an evaluation uses one of their texts.
-        sha256: of the SHA-256 digests of the files.
-    """
-
-    rows: Sequence[Sequence[str]]
-    removed: int
-    sha256: str
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-
-def read_taught_texts(files: Sequence[Path], exclude: Collection[str]) -> TaughtTexts:
-    """Read tables whose columns are translations, and running text.
-
-    Args:
-        files: one or more; `.tsv` and `.csv` have a header, others are read as by `read_running_text`. An empty field
-            is a missing translation; the first is never empty.
-        exclude: normal forms of texts that evaluations use; their rows are left out.
-
-    Raises:
-        BadDataSet, BadTrainingData: a file cannot be read, or fewer than two rows are left; the message names it.
-    """
-    read = [row for file in files for row in _translations(file)]
-    rows = [row for row in read if not any(normal_form(text) in exclude for text in row)]
-    if len(rows) < 2:
-        raise BadTrainingData(f"{', '.join(map(str, files))}: {len(rows)} texts are too few to compare")
-    return TaughtTexts(rows, len(read) - len(rows), digest(files=[file_sha256(file) for file in files]))
-
-
-def _translations(file: Path) -> Iterator[Sequence[str]]:
-    if format_suffix(file) not in (".tsv", ".csv"):
-        yield from ((text,) for text in _texts(file) if len(normal_form(text).split()) >= MIN_WORDS)
-        return
-    for row in read_table(file, []):
-        first, *others = row.fields
-        yield [row.text(first), *(row.text(name) for name in others if row.fields[name].strip())]
 
 
 def _texts(file: Path) -> Iterator[str]:

@@ -10,11 +10,11 @@ import numpy as np
 import typer
 from rich.console import Console
 
-from semblance.models.alignment.centered_isotonic import centered_isotonic
 from semblance.models.catalogue import similarity
 from semblance.models.embeddings import Doubles
 from semblance.models.errors import BadDataSet, SemblanceError
 from semblance.models.judgments.bootstrap import Resampling
+from semblance.models.judgments.centered_isotonic import centered_isotonic
 from semblance.models.judgments.pair_scorer import PairScorer
 from semblance.models.judgments.pairs import GradedPairs, LabeledPairs, labeled
 from semblance.models.judgments.reliability import Reliability, Scored, cross_fitted, error_cell, reliability

@@ -19,7 +19,7 @@ from semblance.service.ports.documents import Document, PassageKey
 from semblance.service.usecases.search.hits import RankedTerms
 from semblance.service.usecases.search.ordering import term_bonus
 
-HIGHLIGHT_MEASURE = "rcmd1"  # each word of a query has one partner, whatever measure ranks the hits
+HIGHLIGHT_MEASURE = "rcmd1_content"  # each word of a query has one partner, whatever measure ranks the hits
 
 
 class ScoredPassage(NamedTuple):

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from semblance_lab.training.recipe import Order
 from semblance_lab.training.recipes.twitter4sse_triplet import sattolo
 from semblance_lab.training.trainer import SeededBatchSampler
 
 
-def batches(n: int, size: int, lengths: torch.Tensor | None = None, epoch: int = 0, seed: int = 0) -> list[list[int]]:
-    sampler = SeededBatchSampler(range(n), lengths, batch_size=size, drop_last=True, seed=seed)
+def batches(
+    n: int, size: int, order: Order = "shuffled", lengths: torch.Tensor | None = None, epoch: int = 0, seed: int = 0
+) -> list[list[int]]:
+    lengths = torch.ones(n) if lengths is None else lengths
+    sampler = SeededBatchSampler(range(n), order, lengths, batch_size=size, drop_last=True, seed=seed)
     sampler.set_epoch(epoch)
     found = list(sampler)
     assert len(found) == len(sampler)
     return found
 
 
-@given(n=st.integers(1, 300), size=st.integers(1, 40), by_length=st.booleans(), seed=st.integers(0, 9))
-def test_an_epoch_has_full_batches_of_different_rows(n: int, size: int, by_length: bool, seed: int) -> None:
-    lengths = torch.arange(n) % 7 if by_length else None
-    found = batches(n, size, lengths, seed=seed)
+orders = st.sampled_from(get_args(get_args(Order)[0]))
+
+
+@given(n=st.integers(1, 300), size=st.integers(1, 40), order=orders, seed=st.integers(0, 9))
+def test_an_epoch_has_full_batches_of_different_rows(n: int, size: int, order: Order, seed: int) -> None:
+    found = batches(n, size, order, torch.arange(n) % 7, seed=seed)
     rows = [row for batch in found for row in batch]
     assert len(set(rows)) == len(rows) == n // size * size
     assert {len(batch) for batch in found} <= {size}
@@ -29,7 +37,7 @@ def test_an_epoch_has_full_batches_of_different_rows(n: int, size: int, by_lengt
 
 def test_every_row_is_seen_over_the_epochs() -> None:
     lengths = torch.arange(107)
-    seen = {row for epoch in range(40) for batch in batches(107, 16, lengths, epoch) for row in batch}
+    seen = {row for epoch in range(40) for batch in batches(107, 16, "by_length", lengths, epoch) for row in batch}
     assert seen == set(range(107))
 
 
@@ -47,12 +55,20 @@ def test_batches_by_length_save_padding_and_are_shuffled() -> None:
     def padded(found: list[list[int]]) -> int:
         return sum(len(batch) * int(lengths[batch].max()) for batch in found)
 
-    by_length = batches(2000, 20, lengths)
+    by_length = batches(2000, 20, "by_length", lengths)
     assert padded(by_length) < 1.05 * int(lengths.sum())
     assert padded(batches(2000, 20)) > 1.5 * int(lengths.sum())
     means = [float(lengths[batch].float().mean()) for batch in by_length]
     assert means != sorted(means)
-    assert batches(2000, 20, lengths, epoch=1) != by_length
+    assert batches(2000, 20, "by_length", lengths, epoch=1) != by_length
+
+
+@given(n=st.integers(2, 300), size=st.integers(1, 20).map(lambda half: 2 * half), epoch=st.integers(0, 3))
+def test_neighbors_share_a_batch(n: int, size: int, epoch: int) -> None:
+    found = batches(n, size, "in_twos", epoch=epoch)
+    assert all(row ^ 1 in batch or row == n - 1 for batch in found for row in batch)
+    if n >= 40:
+        assert batches(n, size, "in_twos", epoch=epoch + 1) != found or size > n
 
 
 @given(n=st.integers(1, 200), seed=st.integers(0, 2**32))

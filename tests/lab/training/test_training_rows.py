@@ -21,7 +21,7 @@ from semblance_lab.training.recipe import Recipe
 from semblance_lab.training.recipes.sbert_nli import SbertNli
 from semblance_lab.training.recipes.sbert_regression import SbertRegression
 from semblance_lab.training.recipes.surrogate import Surrogate
-from semblance_lab.training.training_data import TrainingRows, read_rows, read_running_text, read_taught_texts
+from semblance_lab.training.training_data import TrainingRows, read_rows, read_running_text
 from tests.support.text_files import write, write_table
 
 
@@ -145,16 +145,11 @@ def test_files_without_running_text_are_refused(name: str, line: str, complaint:
         read_running_text([write(tmp_path / name, line)], ())
 
 
-def test_translations_and_running_text_are_taught(tmp_path: Path) -> None:
-    table = [("en", "de"), ("A  dog.", "Ein Hund."), ("A storm.", "Ein Sturm."), ("Rain.", "Regen."), ("Snow.", " ")]
-    translations = write_table(tmp_path / "a.tsv", table)
-    lines = write(tmp_path / "b.txt", "It was a dark night.", "Too short")
-    found = read_taught_texts([translations, lines], {"ein sturm"})
-    kept = [["A dog.", "Ein Hund."], ["Rain.", "Regen."], ["Snow."], ["It was a dark night."]]
-    assert [list(row) for row in found.rows] == kept
-    assert (len(found), found.removed) == (4, 1)
-    assert read_taught_texts([translations], ()).sha256 != found.sha256
-    with pytest.raises(BadDataSet, match=r"a.csv, line 3: en is empty"):
-        read_taught_texts([write(tmp_path / "a.csv", "en,de", "a,b", ",c")], ())
-    with pytest.raises(BadTrainingData, match=r"b.txt: 1 texts are too few to compare"):
-        read_taught_texts([lines], ())
+def test_an_evaluated_row_takes_its_neighbor_with_it(tmp_path: Path) -> None:
+    rows = write_table(tmp_path / "a.tsv", [("text",), *((text,) for text in "abcdefg")])
+    for in_twos, kept in ((False, "abdefg"), (True, "abefg")):
+        found = read_rows(rows, ["text"], None, SbertNli().label_value, {"c": {"stsb"}}, in_twos=in_twos)
+        assert "".join(found.texts["text"]) == kept
+        assert (found.removed, dict(found.removed_by)) == (7 - len(kept), {"stsb": 7 - len(kept)})
+    found = read_rows(rows, ["text"], None, SbertNli().label_value, {"g": {"stsb"}}, in_twos=True)
+    assert "".join(found.texts["text"]) == "abcdef"

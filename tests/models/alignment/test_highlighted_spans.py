@@ -15,6 +15,7 @@ from semblance.models.alignment.relevant_spans import SpanOptions, relevant_span
 from semblance.models.catalogue import explainable
 from semblance.models.encoders.transformer import Transformer
 from semblance.models.explanation import Explanation
+from semblance.models.tokenization.function_words import say_much
 from semblance.models.tokenization.passages import sentences
 from tests.support.units import units_of
 
@@ -90,7 +91,7 @@ QUERIES = st.sampled_from(["Where is my parcel?", "refund", "When do you open?",
 
 def explanation_of(encoder: Transformer, query: str, text: str) -> Explanation:
     [a], [b] = (encoder.encode(encoder.tokenize([each], "query", "END"), "tokens") for each in (query, text))
-    return explainable("rcmd1").explain(a, b).by_word()
+    return explainable("rcmd1_content").explain(a, b).by_word()
 
 
 @settings(max_examples=20)  # each is encoded
@@ -114,6 +115,12 @@ def test_marks_sum_to_the_score_and_snippets_are_best(
         assert mark.contribution == pytest.approx(why.contribution[:, own].sum(), abs=1e-12)
         assert mark.contribution > 0
         assert mark.query[0] in {unit.text for unit in why.left}
+    content = say_much([unit.text for unit in why.right])
+    assert all(
+        says
+        for says, unit in zip(content, why.right, strict=True)
+        if any(m.start <= unit.start < m.end for m in found.marks)
+    )
     if found.end - found.start > chars:
         assert sum(found.start <= start < found.end for start, _ in words) == 1, "only a single word may be longer"
     parts = why.contribution.sum(axis=0)

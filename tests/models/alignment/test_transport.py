@@ -80,12 +80,12 @@ def test_the_relaxed_plans_keep_one_marginal_each(similarity: Doubles) -> None:
     assert (columns * similarity).sum() == pytest.approx(similarity.max(axis=0).mean(), abs=1e-12)
 
 
-@given(similarity=matrices(), bits=st.lists(st.booleans(), min_size=7, max_size=7))
-def test_uncounted_rows_have_no_mass(similarity: Doubles, bits: list[bool]) -> None:
-    counted = np.array(bits[: len(similarity)])
-    assume(counted.any())
-    plan = row_plan(similarity, counted)
-    assert plan.sum(axis=1) == pytest.approx(counted / counted.sum(), abs=1e-12)
+@given(similarity=matrices(), masses=st.lists(st.sampled_from([0, 0.1, 1, 3]), min_size=7, max_size=7))
+def test_rows_have_their_share_of_the_mass(similarity: Doubles, masses: list[float]) -> None:
+    mass = np.array(masses[: len(similarity)], np.float32)
+    assume(mass.any())
+    plan = row_plan(similarity, mass)
+    assert plan.sum(axis=1) == pytest.approx(mass / mass.sum(dtype=np.float64), abs=1e-12)
 
 
 @given(a=token_embeddings(), b=token_embeddings())

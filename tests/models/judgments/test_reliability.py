@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.isotonic import IsotonicRegression
 
-from semblance.models.alignment.centered_isotonic import centered_isotonic
 from semblance.models.embeddings import Doubles
 from semblance.models.judgments.bootstrap import Resampling
+from semblance.models.judgments.centered_isotonic import centered_isotonic
 from semblance.models.judgments.reliability import (
     BINS,
     calibration_error,

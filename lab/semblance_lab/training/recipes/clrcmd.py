@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from pydantic import Field
@@ -50,6 +51,6 @@ class Clrcmd(Recipe):
         0.0, ge=0, description="Weight of the same loss over cosines of pooled vectors, added to that over RCMD."
     )
 
-    def objective(self, dim: int) -> Objective:  # noqa: ARG002 - of Recipe
+    def objective(self, dim: int, texts: Mapping[str, Sequence[str]]) -> Objective:  # noqa: ARG002 - of Recipe
         """Create the contrastive loss."""
         return clrcmd.Clrcmd(self.temperature, self.pooled_weight)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from pydantic import Field
@@ -42,6 +43,6 @@ class SbertNli(Recipe):
             raise row.error(f"{self.label} is {label!r}, not one of {', '.join(self.labels)}")
         return self.labels.index(label)
 
-    def objective(self, dim: int) -> Objective:
+    def objective(self, dim: int, texts: Mapping[str, Sequence[str]]) -> Objective:  # noqa: ARG002 - of Recipe
         """Create the classifier with its cross-entropy."""
         return Softmax(dim, len(self.labels))

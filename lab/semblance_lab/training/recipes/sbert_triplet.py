@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from pydantic import Field
@@ -27,6 +28,6 @@ class SbertTriplet(Recipe):
     batches: Order = "by_length"
     margin: float = Field(1.0, gt=0, description="By how much the positive must be nearer than the negative.")
 
-    def objective(self, dim: int) -> Objective:  # noqa: ARG002 - of Recipe
+    def objective(self, dim: int, texts: Mapping[str, Sequence[str]]) -> Objective:  # noqa: ARG002 - of Recipe
         """Create the hinge loss on the difference of the distances."""
         return Triplet(self.margin)

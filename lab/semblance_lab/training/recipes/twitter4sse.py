@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from pydantic import Field
@@ -25,6 +26,6 @@ class Twitter4sse(Recipe):
     batch_size: BatchSize = 50
     scale: float = Field(20.0, gt=0, description="Factor of the cosines before the softmax.")
 
-    def objective(self, dim: int) -> Objective:  # noqa: ARG002 - of Recipe
+    def objective(self, dim: int, texts: Mapping[str, Sequence[str]]) -> Objective:  # noqa: ARG002 - of Recipe
         """Create the ranking loss."""
         return MultipleNegativesRanking(self.scale)

@@ -38,7 +38,7 @@ class Twitter4sseTriplet(Recipe):
             "negative": [positive[i] for i in sattolo(len(positive), self.seed)],
         }
 
-    def objective(self, dim: int) -> Objective:  # noqa: ARG002 - of Recipe
+    def objective(self, dim: int, texts: Mapping[str, Sequence[str]]) -> Objective:  # noqa: ARG002 - of Recipe
         """Create the hinge loss on the difference of the distances."""
         return Triplet(self.margin)
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from unicodedata import category
 
 import regex
 
 _LEAST = 2  # function words of Latin letters that tell a language, but for the first one, English
+_SYMBOLS = ("So", "Sc")  # categories of pictographs and currencies
 _LATIN = regex.compile(r"\p{Latin}")
 
 
 def say_much(words: Sequence[str]) -> list[bool]:
-    """Whether each word has a letter or digit, and is not a function word of its language.
+    """Whether each word is neither punctuation nor a function word of the text's language.
 
-    The language is that of the text.
+    Digits, pictographs (emoji) and signs of currency say much, other symbols do not.
 
     >>> say_much(["The", "parcel", "is", "not", "here", "."])
     [False, True, False, True, True, False]
@@ -24,20 +27,34 @@ def say_much(words: Sequence[str]) -> list[bool]:
     """
     folded = [word.casefold() for word in words]
     known = _function_words(folded)
-    return [any(character.isalnum() for character in word) and word not in known for word in folded]
+    return [any(map(_means, word)) and word not in known for word in folded]
+
+
+def _means(character: str) -> bool:
+    return character.isalnum() or category(character) in _SYMBOLS
 
 
 def _function_words(words: Sequence[str]) -> frozenset[str]:
     """Those of the language of which most occur in a text; of several, the first one."""
-    counts = {language: sum(word in known for word in words) for language, known in _lists().items()}
-    best = max(counts, key=lambda language: counts[language])
-    is_told = counts[best] >= _LEAST or best == next(iter(counts)) or not _LATIN.search("".join(_lists()[best]))
+    counts = Counter(language for word in words for language in _languages().get(word, ()))
+    best = max(_lists(), key=counts.__getitem__)
+    is_told = counts[best] >= _LEAST or best == next(iter(_lists())) or not _LATIN.search("".join(_lists()[best]))
     return _lists()[best] if is_told else frozenset()
+
+
+@cache
+def _languages() -> Mapping[str, Sequence[str]]:
+    """The languages of each function word."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for language, words in _lists().items():
+        for word in words:
+            found[word].append(language)
+    return dict(found)
 
 
 @cache
 def _lists() -> Mapping[str, frozenset[str]]:
     """The function words of each language."""
-    text = (files("semblance.service.rendering") / "function_words.txt").read_text("utf-8")
+    text = (files("semblance.models.tokenization") / "function_words.txt").read_text("utf-8")
     paragraphs = (paragraph.split(maxsplit=1) for paragraph in text.split("\n\n")[1:])
     return {code.rstrip(":"): frozenset(words.split()) for code, words in paragraphs}
