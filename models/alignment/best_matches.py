@@ -16,8 +16,9 @@ from semblance.models.alignment.token_matches import (
     whole_text,
 )
 from semblance.models.alignment.transport import column_plan, row_plan
-from semblance.models.embeddings import Doubles, Needs, TokenEmbeddings
+from semblance.models.embeddings import Doubles, Floats, Needs, TokenEmbeddings
 from semblance.models.explanation import Explanation
+from semblance.models.text import Booleans
 
 Value = TypeVar("Value", float, Doubles)
 
@@ -29,14 +30,17 @@ class BestMatches:
 
     Attributes:
         matched: the tokens of a text that take part.
-        mass: how much each of them counts in the mean of its text.
     """
 
     bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     symmetric: ClassVar[bool] = True
     needs: ClassVar[Needs] = "tokens"
     matched = staticmethod(whole_text)
-    mass = staticmethod(all_tokens)
+
+    @staticmethod
+    def mass(embeddings: TokenEmbeddings) -> Booleans | Floats:
+        """(n,) how much each token that takes part counts in the mean of its text."""
+        return all_tokens(embeddings)
 
     def combined(self, forward: Value, backward: Value) -> Value:
         """s of both means, or the plan of both plans: their mean, or one of them."""
@@ -53,8 +57,8 @@ class BestMatches:
 
     def score_matrix(self, left: Sequence[TokenEmbeddings], right: Sequence[TokenEmbeddings]) -> Doubles:
         """(c1, c2) s of each left text with each right one."""
-        texts = ([self.matched(text) for text in side] for side in (left, right))
-        return self.combined(*best_match_means(*texts, self.mass))
+        rows, columns = ([self.matched(text) for text in side] for side in (left, right))
+        return self.combined(*best_match_means(rows, columns, self.mass))
 
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
         """Parts h_ij; where only words take part, special tokens have none."""

@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from torch.nn.functional import pad
 
 from semblance.models import catalogue
 from semblance.models.embeddings import TokenEmbeddings
+from semblance.models.protocols import Encoder
 from semblance_lab.training.objective import EncodedColumn, Objective
 from semblance_lab.training.objectives.clrcmd import Clrcmd
 from semblance_lab.training.objectives.cosine_regression import CosineRegression
@@ -51,14 +53,16 @@ class Teacher:
 
     def encode(self, texts: Sequence[str], want: str) -> list[TokenEmbeddings]:
         del want
-        return [embeddings_of(np.random.default_rng(ord(text)).normal(size=(3, DIM))) for text in texts]
+        return [
+            embeddings_of(np.random.default_rng(ord(text)).normal(size=(3, DIM)).astype(np.float32)) for text in texts
+        ]
 
 
 GRADES = torch.linspace(0, 1, B)
 CASES: Mapping[str, Case] = {  # a new objective needs an entry here
     "clrcmd": Case(lambda: Clrcmd(pooled_weight=0.5), 3),
     "cosine_regression": Case(CosineRegression, 2, GRADES),
-    "distillation": Case(lambda: Distillation([Teacher()], "abcdef"), 2, torch.arange(B)),
+    "distillation": Case(lambda: Distillation([cast("Encoder", Teacher())], "abcdef"), 2, torch.arange(B)),
     "multiple_negatives_ranking": Case(MultipleNegativesRanking, 3),
     "softmax": Case(lambda: seeded(lambda: Softmax(DIM, 3)), 2, torch.arange(B) % 3),
     "triplet": Case(Triplet, 3),

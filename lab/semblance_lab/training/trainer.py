@@ -66,11 +66,9 @@ class SeededBatchSampler(DefaultBatchSampler):
     def _shuffled(self, generator: torch.Generator) -> Tensor:
         if self._order != "in_twos":
             return torch.randperm(self._rows, generator=generator)
-        twos = torch.arange(self._rows).split(2)
-        whole = torch.randperm(
-            self._rows // 2, generator=generator
-        ).tolist()  # a last one without a neighbor comes last
-        return torch.cat([*(twos[i] for i in whole), *twos[self._rows // 2 :]])
+        first = 2 * torch.randperm(self._rows // 2, generator=generator)
+        last = torch.arange(self._rows - self._rows % 2, self._rows)  # without a neighbor
+        return torch.cat([torch.stack([first, first + 1], dim=1).flatten(), last])
 
     def __len__(self) -> int:
         return self._rows // self.batch_size if self.drop_last else -(-self._rows // self.batch_size)

@@ -34,7 +34,7 @@ def texts(draw: st.DrawFn, words: tuple[str, ...] = CONTENT + FUNCTION) -> tuple
 
 
 def plain_one_way(a: TokenEmbeddings, b: TokenEmbeddings, masses: list[float]) -> float:
-    best = plain_cosines(without_special(a), without_special(b)).max(axis=1).tolist()
+    best: list[float] = plain_cosines(without_special(a), without_special(b)).max(axis=1).tolist()
     return sum(mass * value for mass, value in zip(masses, best, strict=True)) / sum(masses)
 
 
