@@ -81,7 +81,12 @@ def pair_means(a: TokenEmbeddings, b: TokenEmbeddings, mass: Mass = all_tokens) 
     cosines = _cosines(a.token_vectors(), b.token_vectors())
     left, right = mass(a), mass(b)
     forward, backward = cosines.max(axis=1) * left, cosines.max(axis=0) * right
-    return float(forward.sum(dtype=np.float64) / left.sum()), float(backward.sum(dtype=np.float64) / right.sum())
+    return _mean(forward, left), _mean(backward, right)
+
+
+def _mean(weighted: Floats, mass: Booleans | Floats) -> float:
+    """Mean by mass; both sums have the same order, so that rounding keeps it within its bounds."""
+    return float(weighted.sum(dtype=np.float64) / mass.sum(dtype=np.float64))
 
 
 def best_match_means(
@@ -142,7 +147,7 @@ class _Ragged:
         shape = (-1, 1) if axis == 0 else (1, -1)
         sums = np.add.reduceat(best * self.mass.reshape(shape), self.starts, axis=axis, dtype=np.float64)
         means: Doubles = sums / masses.reshape(shape)
-        return means
+        return np.clip(means, -1.0, 1.0, out=means)  # the sums of masses are rounded in another order
 
 
 def _means(above: _Ragged, beside: _Ragged) -> tuple[Doubles, Doubles]:

@@ -122,8 +122,10 @@ def test_a_shipped_adapter_is_small_with_card_and_recipe() -> None:
         assert (folder / WEIGHTS).stat().st_size <= 3_000_000
         recipe = read_recipe("clrcmd", folder / "recipe.yaml")
         config = json.loads((folder / CONFIG).read_text())
-        assert recipe.low_rank is not None
-        assert (recipe.low_rank.rank, recipe.low_rank.alpha) == (config["r"], config["lora_alpha"])
+        low_rank = recipe.low_rank
+        assert low_rank is not None
+        assert config["r"] == (low_rank.saved_rank or low_rank.rank)
+        assert config["lora_alpha"] / config["r"] == low_rank.alpha / low_rank.rank
         assert recipe.model == config["base_model_name_or_path"]
 
 
