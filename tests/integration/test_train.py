@@ -175,5 +175,5 @@ def test_an_error_is_one_line_on_the_command_line(tmp_path: Path) -> None:
     rows = rows_for("clrcmd", tmp_path / "rows.tsv")
     ended = semblance("train", "nothing", "--rows", str(rows), "--out", str(tmp_path / "out"))
     assert ended.returncode == 1
-    assert ended.stderr.startswith("there is no 'nothing' among the recipes: choose one of clrcmd, sbert_nli")
+    assert ended.stderr.startswith("there is no 'nothing' among the recipes: choose one of clrcmd, distillation, ")
     assert ended.stderr.count("\n") == 1
