@@ -4,7 +4,7 @@
 
 writes rows with the column `text` for `semblance train distillation`, and prints how many are of each kind. Rows are
 taken in twos: two captions of an image, a premise and what follows from it or contradicts it, successive sentences of
-books, speeches, articles and reviews, successive glosses of WordNet. Each kind has as many, or all that there are.
+books, speeches, articles and reviews, successive glosses of WordNet: 5,000 pairs of each kind, or all of them.
 """
 
 from __future__ import annotations

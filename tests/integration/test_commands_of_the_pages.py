@@ -97,6 +97,7 @@ BATCHES = Parse("it starts Ray; tests/integration/test_batches.py runs both verb
 MULTILINGUAL = Parse("it is not always installed; tests/service/model_loading writes its float32 folder")
 MPNET = Parse("it is not always installed; tests/models/encoders/test_mpnet.py compares its vectors at night")
 PULLED = Parse("it needs a model hub; tests/integration/test_pull.py has one on loopback")
+PAPERS = Parse("it takes minutes; tests/integration/test_evaluate.py runs such commands on small files")
 FIGURES = Parse("it takes minutes; tests/integration/test_docs.py compares the figures that it prints with the page")
 
 COMMANDS: Mapping[str, Run | Serve | Parse] = {
@@ -151,6 +152,14 @@ COMMANDS: Mapping[str, Run | Serve | Parse] = {
     "semblance evaluate --sets ranking:OUT/ranking/threads.jsonl": Run(),
     "semblance evaluate --model minilm": FIGURES,
     "semblance evaluate --model runs/stsb --against minilm --sets stsb": TRAINED,
+    "semblance evaluate --model runs/stsb --against minilm --measure cosine --sets stsb": TRAINED,
+    "semblance evaluate --model runs/conversations --against minilm --measure cosine "
+    "--sets ranking:runs/threads/ranking/threads.jsonl": TRAINED,
+    "semblance evaluate --model mpnet-clrcmd --against mpnet --measure rcmd,cosine": PAPERS,
+    "semblance evaluate --model minilm-clrcmd --against minilm --measure rcmd,cosine": PAPERS,
+    'semblance evaluate --model glove="$SEMBLANCE_DATA/vectors/glove6B_50d_5k.npz" --measure cosine,dynamax_jaccard '
+    "--sets sts12,sts13,sts14,sts15,sts16": PAPERS,
+    "semblance evaluate --reproduce dynamax": PAPERS,
     "semblance evaluate --sets panel --model runs/mine --against minilm --measure cosine,rcmd": TRAINED,
     "semblance evaluate --url http://127.0.0.1:8000 --sets xquad_de,xquad_en_de "
     "--measure cosine,lexical:cosine,hybrid:cosine": FIGURES,
@@ -171,6 +180,9 @@ COMMANDS: Mapping[str, Run | Serve | Parse] = {
     "--config service/adapters/mpnet_clrcmd/recipe.yaml --out runs/mpnet-clrcmd": TRAINING,
     "semblance pairs tweets archive/ --out pairs": TWEETS,
     "semblance pairs threads DATA/twitter/spotifycares_threads.tsv --out OUT --held-out 500": FIGURES,
+    'semblance pairs threads "$SEMBLANCE_DATA/twitter/spotifycares_threads.tsv" --out runs/threads '
+    "--held-out 500": FIGURES,
+    "semblance train twitter4sse --rows runs/threads/threads.tsv --out runs/conversations": TRAINING,
     "semblance pairs harvest runs/harvest --out runs/pairs": ORIGIN,
     "semblance pairs harvest runs/harvest --out runs/pairs --form cosine": ORIGIN,
     "semblance harvest runs/origin --out runs/harvest --pairs 5000": ORIGIN,
@@ -240,6 +252,7 @@ PARSED_ONLY = (  # files that only need to exist
     "translations.tsv",
     "taught.yaml",
     "runs/pairs/train.tsv",
+    "runs/threads/threads.tsv",
     "surrogate.yaml",
     "triplets.tsv",
     "benchmark/stsb/stsb.train.tsv",

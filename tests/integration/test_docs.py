@@ -88,7 +88,8 @@ def test_evaluate_prints_the_figures_of_the_readme(data: Path, model: str) -> No
     ran = semblance(*command.replace("DATA", str(data)).split(), "--model", model)
     assert ran.returncode == 0, ran.stderr
     printed = [figures(line) for line in ran.stdout.splitlines()[-5:-1]]
-    [row] = re.findall(rf"^\| `{model}` \|(.*)\|$", TEXT.partition("## How good is it?")[2], re.MULTILINE)
+    section = TEXT.partition("## How good is it?")[2].partition("\n## ")[0]
+    [row] = re.findall(rf"^\| `{model}` \|(.*)\|$", section, re.MULTILINE)
     for cell, expected in zip(row.split("|"), printed, strict=True):
         assert figures(cell) == pytest.approx(expected, abs=0.11)
     if model == "minilm-words":

@@ -36,7 +36,7 @@ class SeededBatchSampler(DefaultBatchSampler):
         dataset: with `len`.
         order: `by_length` batches rows of similar length together: windows of 50 batches are sorted and cut, and all
             batches shuffled. This saves padding, as the paper's smart batching does. `in_twos` keeps rows 2k and 2k + 1
-            together.
+            together besides.
         lengths: of each row.
         options: the trainer's: batch_size, drop_last, seed and others.
 
@@ -47,19 +47,19 @@ class SeededBatchSampler(DefaultBatchSampler):
         super().__init__(dataset, **options)
         self._rows = len(dataset)
         self._order = order
-        self._lengths = lengths
+        self._lengths = _longer_of_twos(lengths) if order == "in_twos" else lengths
 
     def __iter__(self) -> Iterator[list[int]]:
         generator = torch.Generator().manual_seed(self.seed + 1_000_003 * self.epoch)
         order = self._shuffled(generator)
         if self.drop_last:  # before sorting: afterwards it would always drop the longest rows
             order = order[: self._rows // self.batch_size * self.batch_size]
-        if self._order == "by_length":
+        if self._order != "shuffled":
             windows = torch.split(order, SORTED_BATCHES * self.batch_size)
             order = torch.cat([window[self._lengths[window].argsort(stable=True)] for window in windows])
         rows = order.tolist()
         batches = [rows[start : start + self.batch_size] for start in range(0, len(rows), self.batch_size)]
-        if self._order == "by_length":
+        if self._order != "shuffled":
             batches = [batches[i] for i in torch.randperm(len(batches), generator=generator).tolist()]
         yield from batches
 
@@ -72,6 +72,13 @@ class SeededBatchSampler(DefaultBatchSampler):
 
     def __len__(self) -> int:
         return self._rows // self.batch_size if self.drop_last else -(-self._rows // self.batch_size)
+
+
+def _longer_of_twos(lengths: Tensor) -> Tensor:
+    """The larger length of rows 2k and 2k + 1 for both; for a last row alone the largest of all."""
+    even = len(lengths) - len(lengths) % 2
+    longer = lengths[:even].view(-1, 2).amax(dim=1).repeat_interleave(2)
+    return torch.cat([longer, lengths[even:].clamp(min=int(lengths.max()))])
 
 
 class Trainer(SentenceTransformerTrainer):

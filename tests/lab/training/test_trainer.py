@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import get_args
 
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,26 +50,28 @@ def test_only_seed_and_epoch_decide_the_order() -> None:
     assert batches(100, 8, epoch=3, seed=1) != first
 
 
-def test_batches_by_length_save_padding_and_are_shuffled() -> None:
-    lengths = torch.randint(5, 60, (2000,), generator=torch.Generator().manual_seed(0))
+@pytest.mark.parametrize("order", ["by_length", "in_twos"])
+def test_batches_of_similar_lengths_save_padding_and_are_shuffled(order: Order) -> None:
+    lengths = torch.randint(5, 60, (1000,), generator=torch.Generator().manual_seed(0)).repeat_interleave(2)
 
     def padded(found: list[list[int]]) -> int:
         return sum(len(batch) * int(lengths[batch].max()) for batch in found)
 
-    by_length = batches(2000, 20, "by_length", lengths)
-    assert padded(by_length) < 1.05 * int(lengths.sum())
+    found = batches(2000, 20, order, lengths)
+    assert padded(found) < 1.05 * int(lengths.sum())
     assert padded(batches(2000, 20)) > 1.5 * int(lengths.sum())
-    means = [float(lengths[batch].float().mean()) for batch in by_length]
+    means = [float(lengths[batch].float().mean()) for batch in found]
     assert means != sorted(means)
-    assert batches(2000, 20, "by_length", lengths, epoch=1) != by_length
+    assert batches(2000, 20, order, lengths, epoch=1) != found
 
 
 @given(n=st.integers(2, 300), size=st.integers(1, 20).map(lambda half: 2 * half), epoch=st.integers(0, 3))
 def test_neighbors_share_a_batch(n: int, size: int, epoch: int) -> None:
-    found = batches(n, size, "in_twos", epoch=epoch)
+    lengths = torch.arange(n) % 7
+    found = batches(n, size, "in_twos", lengths, epoch)
     assert all(row ^ 1 in batch or row == n - 1 for batch in found for row in batch)
     if n >= 40:
-        assert batches(n, size, "in_twos", epoch=epoch + 1) != found or size > n
+        assert batches(n, size, "in_twos", lengths, epoch + 1) != found or size > n
 
 
 @given(n=st.integers(1, 200), seed=st.integers(0, 2**32))

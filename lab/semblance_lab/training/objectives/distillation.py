@@ -67,7 +67,7 @@ class Distillation:
     0.24
 
     Raises:
-        ValueError: there are no labels, or a text has no token.
+        ValueError: labels are missing, or a text has no token.
 
     Source: hinton-etal-2015-distillation, section 2, over the texts of a batch; reimers-gurevych-2020-multilingual,
     section 2, for translations, with similarities in place of vectors.
