@@ -34,7 +34,7 @@ SpecialTokens: TypeAlias = Annotated[
 BatchSize: TypeAlias = Annotated[int, Field(ge=2, description="Rows per step.")]
 Order: TypeAlias = Annotated[
     Literal["shuffled", "by_length", "in_twos"],
-    Field(description="How rows are batched: at random, with rows of similar length, or so in twos of neighbors."),
+    Field(description="How rows are batched: at random, by similar length, or by length with neighbors together."),
 ]
 LearningRate: TypeAlias = Annotated[
     float, Field(gt=0, description="Peak of the learning rate, which then decays linearly to 0.")

@@ -35,8 +35,8 @@ class SeededBatchSampler(DefaultBatchSampler):
     Args:
         dataset: with `len`.
         order: `by_length` batches rows of similar length together: windows of 50 batches are sorted and cut, and all
-            batches shuffled. This saves padding, as the paper's smart batching does. `in_twos` keeps rows 2k and 2k + 1
-            together besides.
+            batches shuffled. This saves padding, as the paper's smart batching does. `in_twos` does the same, and
+            keeps rows 2k and 2k + 1 together.
         lengths: of each row.
         options: the trainer's: batch_size, drop_last, seed and others.
 
