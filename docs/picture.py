@@ -12,7 +12,7 @@ from semblance.service.model_loading.registry import read_source
 from semblance.service.rendering.caption import Caption
 from semblance.service.rendering.png import render_png
 
-MODEL = "minilm-words"
+MODEL = "minilm-graded"
 A = "The kitten plays with a ball of wool."
 B = "A young cat is having fun with yarn."
 

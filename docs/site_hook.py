@@ -10,7 +10,7 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[1]
-ADAPTERS = ("minilm-words", "minilm-clrcmd", "mpnet-clrcmd")
+ADAPTERS = ("minilm-graded", "minilm-words", "minilm-clrcmd", "mpnet-clrcmd")
 OUTSIDE_DOCS = {  # path in the repository -> path in the site
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
@@ -21,11 +21,8 @@ OUTSIDE_DOCS = {  # path in the repository -> path in the site
 }
 for name in ADAPTERS:
     folder = f"service/adapters/{name.replace('-', '_')}"
-    OUTSIDE_DOCS |= {
-        f"{folder}/README.md": f"{name}.md",
-        f"{folder}/recipe.yaml": f"{name}/recipe.yaml",
-        f"{folder}/training.png": f"{name}/training.png",
-    }
+    beside = [file.name for pattern in ("*.yaml", "*.png") for file in (ROOT / folder).glob(pattern)]
+    OUTSIDE_DOCS |= {f"{folder}/README.md": f"{name}.md", **{f"{folder}/{each}": f"{name}/{each}" for each in beside}}
 _LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
 
 

@@ -130,18 +130,18 @@ def encode(
 
 @overload
 def similarity(  # type: ignore[overload-overlap]  # a str is also a sequence of str
-    a: Text, b: Text, *, measure: str = "cosine", model: Model = "minilm-words"
+    a: Text, b: Text, *, measure: str = "cosine", model: Model = "minilm-graded"
 ) -> float: ...
 
 
 @overload
 def similarity(
-    a: Text | Sequence[Text], b: Text | Sequence[Text], *, measure: str = "cosine", model: Model = "minilm-words"
+    a: Text | Sequence[Text], b: Text | Sequence[Text], *, measure: str = "cosine", model: Model = "minilm-graded"
 ) -> Doubles: ...
 
 
 def similarity(
-    a: Text | Sequence[Text], b: Text | Sequence[Text], *, measure: str = "cosine", model: Model = "minilm-words"
+    a: Text | Sequence[Text], b: Text | Sequence[Text], *, measure: str = "cosine", model: Model = "minilm-graded"
 ) -> float | Doubles:
     """Score two texts, or every text of a list with every text of another.
 
@@ -176,7 +176,7 @@ def similarity(
 
 
 def explain(
-    a: Text, b: Text, *, measure: str = "rcmd_words", model: Model = "minilm-words", words: bool = True
+    a: Text, b: Text, *, measure: str = "rcmd_words", model: Model = "minilm-graded", words: bool = True
 ) -> Explanation:
     """Decompose the score of two texts into links between their words.
 

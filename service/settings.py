@@ -85,15 +85,16 @@ class Settings(BaseSettings):
     sample: bool = Field(False, description="Fill an empty store with a small sample collection.")
 
     models: str = Field(
-        "minilm-words,minilm-clrcmd,minilm",
-        description="Served models, comma-separated: `minilm-words`, `minilm-clrcmd` or `minilm` (built in); a path "
-        "with a slash or a pulled `org/name`, named by its last part in lower case; or `name=source?option=value`. "
-        "A built-in model with options needs another name. The first is the default and loads at start.",
+        "minilm-graded,minilm-words,minilm-clrcmd,minilm",
+        description="Served models, comma-separated: `minilm-graded`, `minilm-words`, `minilm-clrcmd` or `minilm` "
+        "(built in); a path with a slash or a pulled `org/name`, named by its last part in lower case; or "
+        "`name=source?option=value`. A built-in model with options needs another name. The first is the default and "
+        "loads at start.",
     )
     rerank_models: str = Field("", description="Rerank models, likewise: folders of cross-encoders.")
     require_models: bool = Field(False, description="Start only if all models can be served, not just the default.")
     model_aliases: str = Field(
-        "", description="Further names of models, such as `rerank-v3.5=minilm-words@cosine` (docs/clients.md)."
+        "", description="Further names of models, such as `rerank-v3.5=minilm-graded@cosine` (docs/clients.md)."
     )
     truncate: str = Field(
         "PASSAGES",

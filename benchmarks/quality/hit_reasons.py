@@ -36,7 +36,10 @@ QUESTIONS = (
     *("can I pay by invoice", "where is my order", "delete my account", "the app crashes", "contact a person"),
     "change the delivery address",
 )
-MEASURES = ("cosine", "rcmd", "rcmd1", "rcmd_words", "rcmd1_words", "partial_transport", "unbalanced_transport")
+MEASURES = (
+    *("cosine", "rcmd", "rcmd1", "rcmd_words", "rcmd1_words", "rcmd_content", "rcmd1_content"),
+    *("partial_transport", "unbalanced_transport"),
+)
 HITS, LINKS = 3, 3
 
 

@@ -35,7 +35,7 @@ from tests.support.results import save_results
 from tests.support.running_service import running_service
 from tests.support.wide_console import wide_console
 
-MODELS = ("minilm-words", "minilm")
+MODELS = ("minilm-graded", "minilm-words", "minilm")
 SETS = ("cranfield", "cisi", "nfcorpus_dev", "wikiqa_dev")
 FIRST_STAGE = "cosine"
 MEASURES = (FIRST_STAGE, "rcmd", "rcmd1", "rcmd_words", "rcmd1_words")

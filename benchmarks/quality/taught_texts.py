@@ -16,7 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TypeAlias
 
-from benchmarks.quality.default_model import WORDNET, read_glosses, read_triplets
+from benchmarks.quality.words_model import WORDNET, read_glosses, read_triplets
 from semblance.models.files.lines import json_lines
 from semblance.models.files.tables import collapse_spaces
 from semblance.models.tokenization.passages import sentences

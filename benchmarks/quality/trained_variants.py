@@ -25,29 +25,32 @@ def settings_of(recipe: Path, changes: Mapping[str, Any]) -> Mapping[str, Any]:
     return {name: each for name, each in settings.items() if each is not None}
 
 
-def train(folder: Path, settings: Mapping[str, Any], data: Path, rows: Path, texts: Sequence[str]) -> Path:
+def train(
+    folder: Path, settings: Mapping[str, Any], data: Path, rows: Path, texts: Sequence[str], recipe: str = "clrcmd"
+) -> Path:
     """Train a model unless its folder exists.
 
     Args:
         folder: of the model; its settings are written beside it.
-        settings: of the recipe `clrcmd`.
+        settings: of the recipe.
         data: folder with benchmarks, whose texts are left out.
         rows: file of the training rows.
         texts: options for the texts of further losses.
+        recipe: its name.
     """
     if not folder.exists():
         config = folder.with_suffix(".yaml")
         config.write_text(yaml.safe_dump(dict(settings)), "utf-8")
         options = ["--rows", str(rows), *texts, "--config", str(config), "--exclude", "evaluation"]
-        run("train", "clrcmd", *options, "--data", str(data), "--out", str(folder))
+        run("train", recipe, *options, "--data", str(data), "--out", str(folder))
     return folder
 
 
-def differences(model: Path, base: str, sets: str, data: Path) -> Mapping[str, Mapping[str, float]]:
-    """Measure -> set -> difference of its first figure to that of the base; from a file if it is complete."""
-    file = model.with_suffix(".json")
+def differences(model: str, out: Path, base: str, sets: str, data: Path) -> Mapping[str, Mapping[str, float]]:
+    """Measure -> set -> difference of its first figure to that of the base; from `out`.json if it is complete."""
+    file = out.with_suffix(".json")
     if not file.exists():
-        options = ["--model", str(model), "--against", base, "--measure", ",".join(MEASURES), "--draws", "500"]
+        options = ["--model", model, "--against", base, "--measure", ",".join(MEASURES), "--draws", "500"]
         run("evaluate", "--sets", sets, *options, "--data", str(data), "--json", str(file))
     found: dict[str, dict[str, float]] = {measure: {} for measure in MEASURES}
     for each in json.loads(file.read_text("utf-8"))["outcomes"]:

@@ -40,7 +40,7 @@ from semblance_lab.evaluation.datasets import data_set
 from tests.support.results import save_results
 from tests.support.wide_console import wide_console
 
-DEFAULT = "minilm-words"  # the other built-in models have the same tokenizer
+DEFAULT = "minilm-graded"  # the other built-in models have the same tokenizer
 COUNT = 200
 MIN_LETTERS = 6
 MIN_SOURCE = 25  # characters of an English message; shorter ones are labels, such as names of months

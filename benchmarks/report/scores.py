@@ -12,7 +12,7 @@ from dataclasses import replace
 from tests.support.report_pages import DOCS, Section, run_benchmark, write_section
 
 PAGE = DOCS / "scores.md"
-DATA, MODEL = ("--data", "$SEMBLANCE_DATA"), ("--models", "minilm-words")
+DATA, MODEL = ("--data", "$SEMBLANCE_DATA"), ("--models", "minilm-graded")
 SECTIONS = (
     Section("benchmarks.quality.typical_scores", "The middle 80 % of scores", (*DATA, *MODEL)),
     Section("benchmarks.quality.unread_texts", "Texts with a warning", DATA),

@@ -9,8 +9,10 @@ from semblance_client.vocabulary.fields import ID_PATTERN, NAME_PATTERN, documen
 
 # names of existing things: a malformed name is as unknown as any other
 CollectionInPath = Annotated[str, documented(pattern=NAME_PATTERN, examples=["default"]), Path()]
-ModelInPath = Annotated[str, documented(pattern="^.+$", examples=["minilm-words"]), Path()]
-DeploymentInPath = Annotated[str, documented(known_enum="models", pattern="^[^/]+$", examples=["minilm-words"]), Path()]
+ModelInPath = Annotated[str, documented(pattern="^.+$", examples=["minilm-graded"]), Path()]
+DeploymentInPath = Annotated[
+    str, documented(known_enum="models", pattern="^[^/]+$", examples=["minilm-graded"]), Path()
+]
 DocumentInPath = Annotated[
     str, documented(minLength=1, maxLength=256, pattern=ID_PATTERN, examples=["shipping-001"]), Path()
 ]

@@ -55,7 +55,7 @@ def serve(
     \b
     Examples:
       semblance serve
-      semblance serve --port 9000 --model minilm-words --model mine=/models/mine
+      semblance serve --port 9000 --model minilm-graded --model mine=/models/mine
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     settings = read_settings(host=host, port=port, home=home, models=",".join(model) if model else None, sample=sample)
     configure_logging()

@@ -41,6 +41,11 @@ _MPNET = BuiltIn(
     installed_by="scripts/install mpnet",
 )
 BUILT_IN: Mapping[str, BuiltIn] = {
+    "minilm-graded": replace(
+        _MINILM,
+        adapter="minilm_graded",
+        adapter_sha256="0cb9a2fe235201b4c844aa7fd6e82c0e660aa1599dee1dca245b65791b553ca8",
+    ),
     "minilm-words": replace(
         _MINILM,
         adapter="minilm_words",

@@ -59,7 +59,7 @@ def test_a_block_of_the_readme_does_what_it_shows(
         words = serve.replace("/models/mine", str(small)).split()
         variables = {**installation.variables(home), "SEMBLANCE_HOME": str(home / "other")}
         with serving([*words, "--port", "0"], home, variables) as other:
-            assert score_by_each(other) == ["minilm-words", "mine"]
+            assert score_by_each(other) == ["minilm-graded", "mine"]
         print(f"{installation.environment.name}$ {shlex.join(words)}\nserves both models")
 
 
@@ -114,7 +114,7 @@ def test_what_needs_torch_names_the_extra(installation: Installation, home: Path
 HALF = """
 from semblance import Compute, load, similarity
 texts = "my parcel never came", "the package did not arrive"
-print(*(round(similarity(*texts, model=load("minilm-words", Compute(precision=precision))), 2)
+print(*(round(similarity(*texts, model=load("minilm-graded", Compute(precision=precision))), 2)
         for precision in ("float32", "bfloat16")))
 """
 

@@ -108,7 +108,7 @@ def test_differences_are_paired_by_query() -> None:
 
 def test_scores_are_read_in_the_order_of_the_documents(http: httpx2.Client) -> None:
     question = Question("a cat", ["a stone", "a cat", "a dog"])
-    answer = http.post("/v2/rerank", json=rerank_body(question) | {"measure": "cosine"})
+    answer = http.post("/v2/rerank", json=rerank_body(question) | {"model": "minilm", "measure": "cosine"})
     scores = scores_of(answer.content)
     assert np.argsort(-scores).tolist() == [1, 2, 0]
     assert scores[1] == pytest.approx(1, abs=1e-5)

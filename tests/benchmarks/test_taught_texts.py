@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from benchmarks.quality import taught_texts
-from tests.benchmarks.test_default_model import HEADER
+from tests.benchmarks.test_words_model import HEADER
 from tests.support.text_files import write, write_json, write_table
 
 GLOSS = "0208407{0} 05 n 01 dog{0} 0 000 | the {0}th member of the genus"

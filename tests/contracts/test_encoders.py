@@ -43,6 +43,7 @@ MEAN_POOLED = (
     "{words}",
     "{words}?weighting=sif&frequencies={counts}",
     "{words}?weighting=sif&frequencies={counts}&projection={white}",
+    "minilm-graded",
     "minilm-words",
     "minilm-clrcmd",
     "{small}?pooling=words",

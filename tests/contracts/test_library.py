@@ -62,7 +62,7 @@ def test_texts_are_compared_and_explained_by_the_default_model() -> None:
 def test_scores_are_those_of_torch_in_float32_on_every_machine(measure: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEMBLANCE_PRECISION", "bfloat16")
     texts = [*OWLS, "Ärztinnen, 東京 2024", "the quick brown fox jumps over the lazy dog " * 20]
-    exact = semblance.load("minilm-words", semblance.Compute(runtime="torch"))
+    exact = semblance.load("minilm-graded", semblance.Compute(runtime="torch"))
     found = semblance.similarity(texts, texts, measure=measure)
     np.testing.assert_allclose(
         found, semblance.similarity(texts, texts, measure=measure, model=exact), atol=2e-5, rtol=0

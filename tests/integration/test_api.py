@@ -46,7 +46,7 @@ def test_every_measure_ranks_and_explains_pairs_if_it_can(api: Api, measure: str
     margin = 0.0 if similarity(measure).needs == "words" else 0.1  # the pairs share a full stop, and no words
     assert answer["scores"][0] > answer["scores"][1] + margin
     assert answer["truncated"] == [False, False]
-    assert (answer["model"], answer["measure"]) == ("minilm-words", measure)
+    assert (answer["model"], answer["measure"]) == ("minilm-graded", measure)
     assert answer["usage"]["tokens"] > 20
     if explained:
         for score, explanation in zip(answer["scores"], answer["explanations"], strict=True):
@@ -254,7 +254,7 @@ def test_creating_again_changes_nothing_and_other_settings_conflict(http: httpx2
 def test_models_lists_models_and_measures(api: Api) -> None:
     answer = api.get("/models")
     default, *_, other = answer["models"]
-    assert [default[each] for each in ("name", "default", "loaded", "dim")] == ["minilm-words", True, True, 384]
+    assert [default[each] for each in ("name", "default", "loaded", "dim")] == ["minilm-graded", True, True, 384]
     assert [other[each] for each in ("name", "default")] == ["minilm", False], "and loaded if another test used it"
     assert default["space"] != other["space"]
     assert {each["name"] for each in answer["measures"]} == set(MEASURES)

@@ -57,7 +57,7 @@ def expected(service: Calibrated, scores: Any) -> Any:
 def test_the_file_tells_its_data_and_reliability(service: Calibrated) -> None:
     file = service.file
     shown = [file[name] for name in ("model", "measure", "data", "pairs", "matches")]
-    assert shown == ["minilm-words", "rcmd_words", NAME, 120, 48]
+    assert shown == ["minilm-graded", "rcmd_words", NAME, 120, 48]
     assert sum(each["pairs"] for each in file["reliability"]) == 120
     low, high = file["error_interval"]
     assert low <= file["error"] <= high < 0.3
@@ -85,7 +85,7 @@ def test_measures_without_calibration_have_no_probability(service: Calibrated) -
     for path, more, status in (("/search", {}, 422), ("/v2/rerank", {"documents": ["x"], "measure": "cosine"}, 400)):
         refused = service.api.post(path, {"query": "parcel", "min_probability": 0.5, **more})
         assert code_of(refused) == (status, "not_calibrated")
-        assert "cosine has no calibration under minilm-words" in refused.text
+        assert "cosine has no calibration under minilm-graded" in refused.text
 
 
 def test_hits_below_the_least_probability_are_left_out(service: Calibrated) -> None:
@@ -132,7 +132,7 @@ def test_explanations_have_a_probability(service: Calibrated) -> None:
 def test_models_list_their_calibrations(service: Calibrated) -> None:
     models = {each["name"]: each["calibrations"] for each in service.api.get("/models")["models"]}
     own = {"measure": "rcmd_words", "data": NAME, "pairs": 120, "error": service.file["error"]}
-    assert (models["minilm"], models["minilm-words"]) == ([], [own])
+    assert (models["minilm"], models["minilm-graded"]) == ([], [own])
 
 
 def test_unusable_pairs_are_refused_by_name(tmp_path: Path) -> None:

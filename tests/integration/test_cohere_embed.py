@@ -161,13 +161,13 @@ def test_invalid_requests_of_the_second_version_are_refused(
 def test_unknown_models_and_doubled_versions_are_explained(api: Api) -> None:
     unknown = api.post("/v2/embed", {"model": "embed-v4.0", "texts": ["x"]})
     assert code_of(unknown) == (404, "unknown_model")
-    assert "minilm-words" in unknown.json()["message"]
+    assert "minilm-graded" in unknown.json()["message"]
     assert "without /v1" in api.post("/v1/v2/embed", {"texts": ["x"]}).json()["message"]
 
 
 @pytest.mark.parametrize("text", [*TEXTS, LONG])
 def test_tokens_are_those_of_tei_without_special_ones(api: Api, text: str) -> None:
-    answer = api.ok("/v1/tokenize", {"model": "minilm-words", "text": text})
+    answer = api.ok("/v1/tokenize", {"model": "minilm-graded", "text": text})
     [expected] = api.ok("/tokenize", {"inputs": text, "add_special_tokens": False})
     assert answer["tokens"] == [each["id"] for each in expected]
     assert answer["token_strings"] == [each["text"] for each in expected]

@@ -115,14 +115,14 @@ COMMANDS: Mapping[str, Run | Serve | Parse] = {
     "semblance index vectors/ --collection loaded --vectors": Run(service=True),
     "semblance embed texts/ vectors/ --engine ray": BATCHES,
     "semblance harvest runs/origin --out runs/harvest --pairs 200000 --size 500 --shards 16 --engine ray": BATCHES,
-    "semblance duplicates default --threshold 0.68 --explain": Run(service=True),
+    "semblance duplicates default --threshold 0.66 --explain": Run(service=True),
     "semblance backup /backups/monday": Run(),
     "semblance restore /backups/monday": Run(answer="y"),
     "semblance snapshot /seeds/replica": Run(),
     # serving
     "semblance serve": Serve(),
     "semblance serve --host 0.0.0.0": Serve(),
-    "semblance serve --model minilm-words --model mine=/models/mine --model 'max=minilm?pooling=max'": Serve(),
+    "semblance serve --model minilm-graded --model mine=/models/mine --model 'max=minilm?pooling=max'": Serve(),
     "semblance serve --model 'tuned=minilm?adapter=runs/x/adapter'": Serve(),
     "semblance serve --model 'glove=/vectors/glove.txt?weighting=sif&frequencies=/vectors/enwiki.tsv'": Serve(),
     "semblance serve --model 'white=minilm?projection=white.safetensors'": Serve(),
@@ -137,7 +137,7 @@ COMMANDS: Mapping[str, Run | Serve | Parse] = {
     "semblance serve --model BAAI/bge-small-en-v1.5": PULLED,
     "semblance evaluate --sets stsb_dev,stsb_de_dev,stsb_en_de_dev --model multilingual --against minilm-words "
     "--measure cosine,rcmd,rcmd_words": FIGURES,
-    "semblance models --model minilm-words --model mine=/models/mine": Run(),
+    "semblance models --model minilm-graded --model mine=/models/mine": Run(),
     "semblance project --model minilm --projection whitening --texts corpus.txt --out white.safetensors": Run(),
     "semblance key new ci --scope read --scope write": Run(),
     "semblance key new acme --scope read --collection 'faq-*' --filter tenant=acme --id-prefix acme-": Run(),
@@ -225,7 +225,7 @@ PROGRAMS: Mapping[str, str] = {
         "of an installation as root: tests/deploy checks the units",
     ),
     **dict.fromkeys(("pip", "uvx", "/opt/semblance-0.1.0/bin/python"), "it installs; the extras must exist"),
-    "python": "a benchmark that trains; tests/benchmarks/test_default_model.py checks its inputs",
+    "python": "a benchmark that trains; tests/benchmarks/test_words_model.py checks its inputs",
     "torchrun": "it trains on several GPUs; test_train_processes.py trains in two processes",
 }
 
@@ -386,7 +386,7 @@ def serve(words: list[str], settings: Mapping[str, str], workspace: Path) -> Non
 
     In place of the default models, which other tests serve: word vectors, or the model that aliases of a page name.
     """
-    models = "minilm-words" if "SEMBLANCE_MODEL_ALIASES" in settings else "words=vectors/glove.txt"
+    models = "minilm-graded" if "SEMBLANCE_MODEL_ALIASES" in settings else "words=vectors/glove.txt"
     default = {"SEMBLANCE_HOME": mkdtemp(dir=workspace), "SEMBLANCE_MODELS": models}
     environment = os.environ | settings | default
     named = [word.partition("=")[0] for option, word in pairwise(words) if option == "--model"]

@@ -189,7 +189,7 @@ def test_searches_are_exhaustive_at_their_version_during_rebuilds(
     texts = [f"{word} {topic} {i}" for i, word in enumerate(("lost", "my", "new", "old", "no")) for topic in TOPICS] * 3
     texts = [f"{text} {i}" for i, text in enumerate(texts[:100])]
     queries = ["Where is my parcel?", "It rains in the garden.", "He plays the guitar."]
-    embedded = api.ok("/v1/embeddings", {"model": "minilm-words", "input": [*queries, *texts]})["data"]
+    embedded = api.ok("/v1/embeddings", {"model": "minilm-graded", "input": [*queries, *texts]})["data"]
     vectors = np.array([entry["embedding"] for entry in embedded])
     similarities = vectors[:3] @ vectors[3:].T
     searched: set[int] = set()

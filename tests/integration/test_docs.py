@@ -82,7 +82,7 @@ CONSOLE = dict(re.findall(r"```console\n\$ semblance (.*)\n((?:.*\n)*?)```", TEX
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("model", ["minilm-words", "minilm"])
+@pytest.mark.parametrize("model", ["minilm-graded", "minilm"])
 def test_evaluate_prints_the_figures_of_the_readme(data: Path, model: str) -> None:
     [(command, shown)] = [each for each in CONSOLE.items() if each[0].startswith("evaluate")]
     ran = semblance(*command.replace("DATA", str(data)).split(), "--model", model)
@@ -92,7 +92,7 @@ def test_evaluate_prints_the_figures_of_the_readme(data: Path, model: str) -> No
     [row] = re.findall(rf"^\| `{model}` \|(.*)\|$", section, re.MULTILINE)
     for cell, expected in zip(row.split("|"), printed, strict=True):
         assert figures(cell) == pytest.approx(expected, abs=0.11)
-    if model == "minilm-words":
+    if model == "minilm-graded":
         assert [figures(line) for line in shown.splitlines()] == [pytest.approx(each, abs=0.11) for each in printed]
 
 

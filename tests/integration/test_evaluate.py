@@ -154,14 +154,14 @@ def test_service_aligns_chunks_like_a_local_model(url: str, data: Path, tmp_path
 def test_about_names_the_default_model_of_a_service(url: str, tmp_path: Path) -> None:
     options = ("--sets", own_files(tmp_path)[0], "--draws", "100", "--measure", "set_jaccard")
     here = evaluation(tmp_path, *options)["about"]
-    assert here["model"] == "minilm-words"
+    assert here["model"] == "minilm-graded"
     assert evaluation(tmp_path, *options, "--url", url)["about"] == here
     other = evaluation(tmp_path, *options, "--model", "minilm")["about"]
     assert other["model"] == "minilm"
     assert evaluation(tmp_path, *options, "--url", url, "--model", "minilm")["about"] == other
     ran = semblance("evaluate", *options, "--url", url, "--model", "nosuch")
     assert (ran.returncode, "no model 'nosuch' is served" in ran.stderr, "Traceback" in ran.stderr) == (1, True, False)
-    said = "no model 'nosuch' is served; choose from minilm-words, minilm-clrcmd"
+    said = "no model 'nosuch' is served; choose from minilm-graded, minilm-words"
     with Client(url) as client, pytest.raises(SemblanceError, match=said):
         RemoteScorer(client, "nosuch", no_progress).about()
 

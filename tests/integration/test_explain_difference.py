@@ -26,7 +26,7 @@ LONG = " ".join(f"Number {i} is about the {TOPICS[i % 8]} and how it came at {i}
 @pytest.fixture(scope="module")
 def api(http: httpx2.Client) -> Api:
     api = Api(http)
-    for model in ("minilm-words", "minilm"):
+    for model in ("minilm-graded", "minilm"):
         api.collection(f"compared-{model}", model=model)
         api.store(f"compared-{model}", *({"id": doc_id, "text": text} for doc_id, text in TEXTS.items()))
     api.collection("compared-cut", passages={"tokens": 40, "overlap": 0})
@@ -36,7 +36,7 @@ def api(http: httpx2.Client) -> Api:
 
 
 def difference(
-    api: Api, a: str, b: str, collection: str = "compared-minilm-words", query: str = QUERY, **options: object
+    api: Api, a: str, b: str, collection: str = "compared-minilm-graded", query: str = QUERY, **options: object
 ) -> dict[str, Any]:
     body = {"query": query, "a": a, "b": b, "collection": collection, **options}
     found: dict[str, Any] = api.ok("/explain/difference", body)
@@ -47,7 +47,7 @@ def total(parts: list[dict[str, Any]], side: str) -> float:
     return sum(float(part[side]["contribution"]) for part in parts)
 
 
-@pytest.mark.parametrize("model", ["minilm-words", "minilm"])
+@pytest.mark.parametrize("model", ["minilm-graded", "minilm"])
 @pytest.mark.parametrize("measure", MEASURES)
 def test_the_parts_sum_to_both_scores_and_their_difference(api: Api, model: str, measure: str) -> None:
     for pair in (("lost", "part"), ("ja", "shop")):
@@ -69,7 +69,7 @@ def test_each_side_agrees_with_its_own_explanation(api: Api, measure: str) -> No
     words = {part["start"]: part for part in found["parts"] if part["kind"] == "word"}
     [special] = [part for part in found["parts"] if part["kind"] == "special"]
     for side in ("a", "b"):
-        body = {"a": QUERY, "id": found[side]["id"], "collection": "compared-minilm-words", "measure": measure}
+        body = {"a": QUERY, "id": found[side]["id"], "collection": "compared-minilm-graded", "measure": measure}
         own = api.ok("/explain", {**body, "max_links": 10_000})
         assert found[side]["score"] == pytest.approx(own["score"], abs=1e-6)
         assert special[side]["contribution"] == pytest.approx(own["special"], abs=1e-6)
@@ -87,7 +87,7 @@ def test_each_side_agrees_with_its_own_explanation(api: Api, measure: str) -> No
 
 @pytest.mark.parametrize("measure", ["rcmd_words", "cosine", "rcmd"])
 def test_a_hybrid_difference_is_that_of_the_search(api: Api, measure: str) -> None:
-    found_by = {"collection": "compared-minilm-words", "measure": measure, "mode": "hybrid"}
+    found_by = {"collection": "compared-minilm-graded", "measure": measure, "mode": "hybrid"}
     hits = {hit["id"]: hit for hit in api.hits(QUERY, **found_by)}
     assert hits.keys() == TEXTS.keys()
     for a, b in (("lost", "part"), ("part", "shop"), ("ja", "lost")):
@@ -135,7 +135,7 @@ def test_exchanged_documents_have_the_opposite_difference(api: Api) -> None:
 
 
 def test_both_methods_and_formats_answer_the_same(http: httpx2.Client, api: Api) -> None:
-    params = {"query": QUERY, "a": "lost", "b": "part", "collection": "compared-minilm-words", "mode": "hybrid"}
+    params = {"query": QUERY, "a": "lost", "b": "part", "collection": "compared-minilm-graded", "mode": "hybrid"}
     got = http.get("/explain/difference", params=params)
     assert got.json() == difference(api, "lost", "part", mode="hybrid")
     assert got.headers["vary"] == "accept"

@@ -29,7 +29,7 @@ def test_points_are_the_principal_components_of_scikit_learn(filled: Api) -> Non
     ids = [each["id"] for each in answer["points"]]
     assert ids == sorted(TEXTS)
     assert [(each["value"], each["text"]) for each in answer["points"]] == [TEXTS[each] for each in ids]
-    body = {"model": "minilm-words", "input": [TEXTS[each][1] for each in ids]}
+    body = {"model": "minilm-graded", "input": [TEXTS[each][1] for each in ids]}
     vectors = np.array([each["embedding"] for each in filled.ok("/v1/embeddings", body)["data"]])
     oracle = PCA(2, svd_solver="full")
     expected = oracle.fit_transform(vectors)

@@ -185,7 +185,7 @@ def test_the_models_are_listed(api: Api) -> None:
     assert 1.6e9 < listed[0]["created"] <= time.time(), "seconds of Unix, in the past"  # an order, not a duration
     unknown = api.http.get("/v1/models/org/nosuch")
     assert code_of(unknown) == (404, "unknown_model")
-    assert "minilm-words" in unknown.json()["message"]
+    assert "minilm-graded" in unknown.json()["message"]
 
 
 # "A man is playing a guitar." and "naïve café 🦜" in OpenAI's encoding cl100k_base

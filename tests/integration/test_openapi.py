@@ -176,7 +176,7 @@ def test_the_document_contains_names_and_limits_of_this_process(document: dict[s
     assert schemas["DocumentsRequest"]["properties"]["documents"]["maxItems"] == 1000
     assert schemas["Pair"]["properties"]["a"]["maxLength"] == 100_000
     assert similarity["measure"]["enum"] == list(catalogue.names("semblance.models.measures"))
-    assert similarity["model"]["anyOf"][0]["enum"] == ["minilm-words", "minilm-clrcmd", "minilm"]
+    assert similarity["model"]["anyOf"][0]["enum"] == ["minilm-graded", "minilm-words", "minilm-clrcmd", "minilm"]
     engines = catalogue.names("semblance.service.indexes.engines")
     assert schemas["CollectionRequest"]["properties"]["index"]["enum"] == [AUTO, *engines]
     assert "known-" not in str(document)

@@ -83,7 +83,7 @@ def test_truncated_documents_are_migrated_in_the_background(api: Api, url: str) 
     assert api.hits("a giraffe", collection="former")[0]["id"] == "short"
     ran = semblance("index", "reembed", "former", "--passages", "auto", "--url", url)
     assert ran.returncode == 0, ran.stderr
-    assert "former now uses minilm-words on passages of 200 tokens: 2 documents re-embedded" in ran.stderr
+    assert "former now uses minilm-graded on passages of 200 tokens: 2 documents re-embedded" in ran.stderr
     shown = api.get("/collections/former")
     assert (shown["truncated"], shown["reembedding"], shown["passages"]["tokens"]) == (0, None, 200)
     hit = next(each for each in api.hits("a giraffe", collection="former") if each["id"] == "long")

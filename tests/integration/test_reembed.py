@@ -25,7 +25,7 @@ from tests.support.held_command import held
 from tests.support.running_service import SEMBLANCE, Service
 from tests.support.servers.word_models import sentence, write_model
 
-OLD, NEW = "minilm-clrcmd", "minilm-words"
+OLD, NEW = "minilm-clrcmd", "minilm-graded"
 FORMER, NEXT = "former", "next"  # word vectors, which cost nothing
 SAMPLE = [json.loads(line) for line in Path("service/sample/help_centre.jsonl").read_text("utf-8").splitlines()]
 TEXTS = {row["id"]: row["text"] for row in SAMPLE[:30]}

@@ -56,7 +56,7 @@ def order(found: dict[str, Any]) -> list[int]:
 def test_a_rerank_has_the_scores_of_the_cross_encoder(api: Api, folders: dict[str, Path], name: str) -> None:
     expected = predicted(folders, name, DOCUMENTS)
     found = ranked(api, rerank_model=name)
-    assert (found["model"], found["rerank_model"], found["measure"]) == ("minilm-words", name, "rcmd1_words")
+    assert (found["model"], found["rerank_model"], found["measure"]) == ("minilm-graded", name, "rcmd1_words")
     assert order(found) == sorted(range(len(DOCUMENTS)), key=lambda i: -expected[i])
     for each in found["results"]:
         assert each["rerank_score"] == pytest.approx(expected[each["index"]], abs=ROUNDING)
@@ -130,7 +130,7 @@ def test_a_search_has_the_order_of_the_cross_encoder(
         for hit in api.ok("/search", {"query": QUERY, "k": 12, "candidates": 12, **fields})["results"][0]["hits"]
     }
     found = api.ok("/search", {"query": QUERY, "k": 4, "candidates": 12, "rerank_model": "bert", **fields})
-    assert (found["rerank_model"], found["model"]) == ("bert", "minilm-words")
+    assert (found["rerank_model"], found["model"]) == ("bert", "minilm-graded")
     hits = found["results"][0]["hits"]
     expected = dict(zip(first, predicted(folders, "bert", [hit["text"] for hit in first.values()]), strict=True))
     best = sorted(expected, key=lambda name: -expected[name])[:4]

@@ -33,12 +33,12 @@ def scores(api: Api, path: str = "/score", **body: Any) -> list[float]:
 def test_scores_are_those_of_similarity(api: Api, path: str, left: str, right: str) -> None:
     for measure in ("cosine", "rcmd"):
         expected = api.scores((CAT, KITTEN), (CAT, RAIN), measure=measure)
-        model = f"minilm-words@{measure}"
+        model = f"minilm-graded@{measure}"
         assert scores(api, path, model=model, **{left: CAT, right: [KITTEN, RAIN]}) == expected
         assert scores(api, path, measure=measure, **{left: [CAT, CAT], right: [KITTEN, RAIN]}) == expected
         assert scores(api, path, model=model, **{left: CAT, right: KITTEN}) == expected[:1]
     answer = api.ok(path, {left: CAT, right: KITTEN, "truncate_prompt_tokens": -1})
-    assert (answer["object"], answer["model"], answer["measure"]) == ("list", "minilm-words", "cosine")
+    assert (answer["object"], answer["model"], answer["measure"]) == ("list", "minilm-graded", "cosine")
     assert answer["usage"]["prompt_tokens"] == answer["usage"]["total_tokens"] > 6
 
 

@@ -145,7 +145,7 @@ def test_truncation_is_the_default_and_told_in_a_header(api: Api) -> None:
 
 def test_info_and_health_describe_the_default_model(api: Api) -> None:
     info = api.http.get("/info").json()
-    assert (info["model_id"], info["max_input_length"], info["auto_truncate"]) == ("minilm-words", 256, True)
+    assert (info["model_id"], info["max_input_length"], info["auto_truncate"]) == ("minilm-graded", 256, True)
     assert info["model_type"] == {"embedding": {"pooling": "mean"}}
     assert info["max_client_batch_size"] == 4096
     health = api.http.get("/health")

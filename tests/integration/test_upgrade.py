@@ -12,22 +12,24 @@ QUERIES = {"queries": [PARCEL, "How do I change my password?"], "k": 5}
 
 
 def test_collections_of_a_former_default_model_are_still_served(tmp_path: Path) -> None:
-    model = "minilm-clrcmd"
+    model = "minilm-words"
     with served(tmp_path, models=f"{model},minilm", sample="1") as (_, api):
         before = api.ok("/search", QUERIES)["results"]
     with served(tmp_path, sample="1") as (service, api):
         log = service.log.read_text("utf-8")
-        assert "collections with another model than the default, minilm-words: default; `semblance index reembed" in log
+        assert (
+            "collections with another model than the default, minilm-graded: default; `semblance index reembed" in log
+        )
         assert api.get("/collections/default")["model"] == model
-        assert {name for name, is_loaded in loaded(api).items() if is_loaded} == {"minilm-words"}
+        assert {name for name, is_loaded in loaded(api).items() if is_loaded} == {"minilm-graded"}
         assert api.ok("/search", QUERIES)["results"] == before
-        assert {name for name, is_loaded in loaded(api).items() if is_loaded} == {"minilm-words", model}
+        assert {name for name, is_loaded in loaded(api).items() if is_loaded} == {"minilm-graded", model}
         api.store("default", {"id": "more", "text": "My parcel never came, and now?"})
         hit = api.ok("/search", QUERIES | {"k": 1})["results"][0]["hits"][0]
         [score] = api.scores((PARCEL, "My parcel never came, and now?"), model=model)
         assert (hit["id"], round(hit["score"], 5)) == ("more", round(score, 5))
         api.collection("made-now")
-        assert api.get("/collections/made-now")["model"] == "minilm-words"
+        assert api.get("/collections/made-now")["model"] == "minilm-graded"
 
 
 def loaded(api: Api) -> dict[str, Any]:

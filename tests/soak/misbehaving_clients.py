@@ -62,7 +62,7 @@ def misbehaviors(tiny: int, largest: int) -> list[Misbehavior]:
     size = f"{largest / MIB:g} MB"
     text = "all work and no play " * 4700  # just below the limit of a text
     texts = [f"{i} {text}" for i in range(largest // len(text) - 1)]
-    large = json.dumps({"model": "minilm-words", "input": texts, "truncate": "END"}).encode()
+    large = json.dumps({"model": "minilm-graded", "input": texts, "truncate": "END"}).encode()
     numbers = b'{"pairs":[' + b"1," * (largest // 2 - 10) + b"1]}"
     lists = b'{"pairs":[' + b"[]," * (largest // 3 - 10) + b"1]}"
     pair = post("/similarity", PAIR)

@@ -96,7 +96,7 @@ def _random_request(texts: Sequence[str], rng: random.Random) -> tuple[str, str,
         ("hybrid search", "/search", search | hybrid),
         ("explain", "/explain", pairs[-1] | {"measure": "rcmd"}),
         ("picture", "/explain", pairs[-1] | {"measure": "rcmd", "format": rng.choice(PICTURES)}),
-        ("embeddings", "/v1/embeddings", {"model": "minilm-words", "input": chosen, "truncate": "END"}),
+        ("embeddings", "/v1/embeddings", {"model": "minilm-graded", "input": chosen, "truncate": "END"}),
     ]
     return rng.choice(requests)
 

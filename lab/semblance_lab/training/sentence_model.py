@@ -1,10 +1,10 @@
-"""Build the encoder to train from modules of sentence-transformers, and save it."""
+"""Build the encoder to train from modules of sentence-transformers, and save it and its adapters."""
 
 from __future__ import annotations
 
 import copy
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from semblance.models.files.four_bit import Q4_0
 from semblance.models.files.json_file import read_json
 from semblance.models.model_files.checkpoint import Checkpoint
-from semblance.models.model_files.lora import WEIGHTS
+from semblance.models.model_files.lora import WEIGHTS, read_low_rank_adapter
 from semblance.models.model_files.source import Source
 from semblance.models.networks.torch_network import apply_options
 from semblance.service.model_loading.float32_folder import write_float32_folder
@@ -131,7 +131,6 @@ def _as_saved(a: Tensor, b: Tensor, low_rank: LowRank) -> tuple[Tensor, Tensor]:
 
 def save_adapter(model: SentenceTransformer, base: str, folder: Path, low_rank: LowRank) -> None:
     """Save the adapters in PEFT's format; `base` names a model."""
-    folder.mkdir(parents=True)
     network: Any = model.transformers_model
     [(name, config)] = network.peft_config.items()
     weights = get_peft_model_state_dict(network, adapter_name=name)
@@ -139,14 +138,50 @@ def save_adapter(model: SentenceTransformer, base: str, folder: Path, low_rank: 
     for of_a in (key for key in weights if "lora_A" in key):
         of_b = of_a.replace("lora_A", "lora_B")
         for key, each in zip((of_a, of_b), _as_saved(weights[of_a], weights[of_b], low_rank), strict=True):
-            named[f"base_model.model.{key}"] = each.contiguous().cpu()
-    save_file(named, folder / WEIGHTS)
+            named[f"base_model.model.{key}"] = each
     saved = copy.deepcopy(config)
     saved.r = low_rank.saved_rank or config.r
     saved.lora_alpha = config.lora_alpha * saved.r // config.r
-    saved.base_model_name_or_path = base
-    saved.inference_mode = True
-    saved.save_pretrained(folder)
+    _write_adapter(named, saved, base, folder)
+
+
+def add_adapters(parts: Mapping[Path, float], rank: int, folder: Path) -> None:
+    """Save the weighted sum of several adapters of one model as one.
+
+    With s_k B_k A_k the update of adapter k and c_k its weight, the saved B A is the nearest matrix of that rank, in
+    the least squares, to::
+
+        sum_k c_k s_k B_k A_k
+
+    Args:
+        parts: folder of an adapter in PEFT's format, of the same matrices as the others -> its weight.
+        rank: of the sum.
+        folder: to create.
+
+    Raises:
+        BadCheckpoint: an adapter cannot be read.
+
+    Source: ilharco-etal-2023-task-arithmetic, section 2.
+    """
+    weights = {part: load_file(part / WEIGHTS) for part in parts}
+    factors = {part: weight * read_low_rank_adapter(part).scale for part, weight in parts.items()}
+    named: dict[str, Tensor] = {}
+    for of_a in (key for key in next(iter(weights.values())) if "lora_A" in key):
+        of_b = of_a.replace("lora_A", "lora_B")
+        a = torch.cat([each[of_a].float() for each in weights.values()])
+        b = torch.cat([factors[part] * each[of_b].float() for part, each in weights.items()], dim=1)
+        named[of_a], named[of_b] = _as_saved(a, b, LowRank(rank=len(a), alpha=len(a), saved_rank=rank))
+    config = LoraConfig.from_pretrained(str(next(iter(parts))))
+    config.r = config.lora_alpha = rank
+    _write_adapter(named, config, str(config.base_model_name_or_path), folder)
+
+
+def _write_adapter(weights: Mapping[str, Tensor], config: LoraConfig, base: str, folder: Path) -> None:
+    folder.mkdir(parents=True)
+    save_file({key: each.contiguous().cpu() for key, each in weights.items()}, folder / WEIGHTS)
+    config.base_model_name_or_path = base
+    config.inference_mode = True
+    config.save_pretrained(str(folder))
 
 
 def _require_plain(checkpoint: Checkpoint) -> None:

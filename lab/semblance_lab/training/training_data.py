@@ -66,15 +66,12 @@ def read_rows(
         BadDataSet: the file, or one of its rows, cannot be read; the message names it.
         BadTrainingData: no row is left.
     """
-    read = read_csv if format_suffix(file) == ".csv" else read_tsv
+    rows = _table(file, [*columns, *([] if label is None else [label])])
+    evaluated = _sets_of(rows, columns, exclude, in_twos=in_twos)
     texts: dict[str, list[str]] = {name: [] for name in columns}
     labels: list[float] = []
     removed = unlabeled = 0
     removed_by: Counter[str] = Counter()
-    rows = list(read(file, [*columns, *([] if label is None else [label])]))
-    evaluated = [{name for each in columns for name in exclude.get(normal_form(row.text(each)), ())} for row in rows]
-    if in_twos:
-        evaluated = [evaluated[i] | (evaluated[i ^ 1] if i ^ 1 < len(rows) else set()) for i in range(len(rows))]
     for row, sets in zip(rows, evaluated, strict=True):
         number = None if label is None else read_label(row)
         if label is not None and number is None:
@@ -93,6 +90,21 @@ def read_rows(
             f"{file} has no row to train on ({removed} left out as evaluated, {unlabeled} unlabelled)"
         )
     return kept
+
+
+def _table(file: Path, columns: Sequence[str]) -> Sequence[Row]:
+    read = read_csv if format_suffix(file) == ".csv" else read_tsv
+    return list(read(file, columns))
+
+
+def _sets_of(
+    rows: Sequence[Row], columns: Sequence[str], exclude: Mapping[str, Collection[str]], *, in_twos: bool
+) -> Sequence[Collection[str]]:
+    """The evaluated sets that have a text of each row, or of its neighbor."""
+    sets = [{name for each in columns for name in exclude.get(normal_form(row.text(each)), ())} for row in rows]
+    if not in_twos:
+        return sets
+    return [sets[i] | (sets[i ^ 1] if i ^ 1 < len(rows) else set()) for i in range(len(rows))]
 
 
 @dataclass(frozen=True, slots=True)

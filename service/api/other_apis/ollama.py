@@ -96,7 +96,7 @@ class OllamaEmbeddingsResponse(BaseModel):
 class OllamaShowRequest(LenientBody):
     """The name of a model. Fields that are not listed are ignored."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"model": "minilm-words"}]})
+    model_config = ConfigDict(json_schema_extra={"examples": [{"model": "minilm-graded"}]})
 
     model: TaggedName | None = None
     name: String | None = None

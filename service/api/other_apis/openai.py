@@ -122,7 +122,7 @@ class EmbeddingsRequest(DeploymentEmbeddingsRequest):
     model_config = ConfigDict(
         json_schema_extra={
             "examples": [
-                {"model": "minilm-words", "input": ["A man is playing a guitar.", "Someone plays an instrument."]},
+                {"model": "minilm-graded", "input": ["A man is playing a guitar.", "Someone plays an instrument."]},
                 {"model": "minilm", "input": "A cat.", "encoding_format": "base64", "dimensions": 64},
                 {"model": "minilm", "input": [{"text": "A cat."}], "embedding_type": ["float", "binary"]},
             ]

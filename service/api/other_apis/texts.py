@@ -152,12 +152,12 @@ Decode: TypeAlias = Callable[[Sequence[int]], str]
 RankingModelName = Annotated[
     String,
     Field(description="A name that GET /v1/models lists, such as one of a rerank model, or `model@measure`."),
-    documented(known_pattern="ranking_model", examples=["minilm-words", "minilm@cosine"]),
+    documented(known_pattern="ranking_model", examples=["minilm-graded", "minilm@cosine"]),
 ]
 ModelChoiceName = Annotated[
     String,
     Field(description="A name that GET /v1/models lists, or `model@measure`; null is the default model."),
-    documented(known_pattern="model_choice", examples=["minilm-words", "minilm@cosine"]),
+    documented(known_pattern="model_choice", examples=["minilm-graded", "minilm@cosine"]),
 ]
 
 

@@ -136,7 +136,7 @@ class PoolingRequest(VllmTruncation):
     """A text, or a list of texts, or of token ids of the model. Other fields are ignored."""
 
     model_config = ConfigDict(
-        json_schema_extra={"examples": [{"model": "minilm-words", "input": "A cat.", "task": "token_embed"}]},
+        json_schema_extra={"examples": [{"model": "minilm-graded", "input": "A cat.", "task": "token_embed"}]},
     )
 
     input: TextsOrIds

@@ -26,7 +26,7 @@ def models(model: Served = None) -> None:
 
     \b
     Example:
-      semblance models --model minilm-words --model mine=/models/mine
+      semblance models --model minilm-graded --model mine=/models/mine
       semblance models --model 'cls=minilm?pooling=cls' --model 'tuned=minilm?adapter=runs/x/adapter'
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     with exit_on(BadCheckpoint):

@@ -11,11 +11,12 @@ import typer
 Served: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
-        help="Model to serve: minilm-words, minilm-clrcmd, minilm, multilingual, mpnet or mpnet-clrcmd (built in; the "
-        "last three are installed by `scripts/install multilingual,mpnet`), or name=source?option=value&..., where "
-        "source is a built-in name, a folder, a file, or a name that `semblance pull` fetched. A path with a slash or "
-        "org/name may stand alone: its last part, in lower case, is the name. Repeatable; the first is the default.",
-        show_default="minilm-words, minilm-clrcmd, minilm",
+        help="Model to serve: minilm-graded, minilm-words, minilm-clrcmd, minilm, multilingual, mpnet or mpnet-clrcmd "
+        "(built in; the last three are installed by `scripts/install multilingual,mpnet`), or "
+        "name=source?option=value&..., where source is a built-in name, a folder, a file, or a name that "
+        "`semblance pull` fetched. A path with a slash or org/name may stand alone: its last part, in lower case, is "
+        "the name. Repeatable; the first is the default.",
+        show_default="minilm-graded, minilm-words, minilm-clrcmd, minilm",
     ),
 ]
 Url: TypeAlias = Annotated[str, typer.Option(help="Address of the running service.")]

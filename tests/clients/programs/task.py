@@ -23,7 +23,7 @@ from tests.support.waiting import until
 
 URL = os.environ["SEMBLANCE_URL"]
 KEY = os.environ["SEMBLANCE_KEY"]
-MODEL = "minilm-words"
+MODEL = "minilm-graded"
 UNKNOWN_MODEL = "rerank-english-v3.0"
 QUERY = "my parcel never came 🙂"
 DOCUMENTS = [

@@ -69,8 +69,8 @@ def test_a_search_of_several_queries_has_results_for_each(client: Client) -> Non
 
 
 def test_vectors_have_the_order_of_texts(client: Client) -> None:
-    vectors = client.embed(TEXTS, "minilm-words").vectors
-    [single] = client.embed(TEXTS[1], "minilm-words").vectors
+    vectors = client.embed(TEXTS, "minilm-graded").vectors
+    [single] = client.embed(TEXTS[1], "minilm-graded").vectors
     assert single == pytest.approx(vectors[1], abs=1e-5)
 
 

@@ -51,7 +51,7 @@ def test_an_error_says_what_the_service_said(client: Client, http: httpx2.Client
 @pytest.mark.parametrize(
     ("call", "kind", "code"),
     [
-        (lambda client: client.embed(["a", "\x00"], "minilm-words"), BadRequest, "ill_formed_text"),
+        (lambda client: client.embed(["a", "\x00"], "minilm-graded"), BadRequest, "ill_formed_text"),
         (lambda client: client.embed("a", "no-such-model"), NotFound, "unknown_model"),
         (lambda client: client.similarity([("a", "\ud800")]), BadRequest, "ill_formed_text"),
     ],

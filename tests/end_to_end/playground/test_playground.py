@@ -134,7 +134,7 @@ def test_a_rerank_model_orders_hits(open_page: OpenPage, tmp_path: Path) -> None
         expect(again.get_by_label("Rerank by")).to_have_value("cross")
         compare = open_page("#compare", address)
         expect(compare.get_by_label("model 1").locator("option")).to_have_text(
-            ["minilm-words", "minilm-clrcmd", "minilm"]
+            ["minilm-graded", "minilm-words", "minilm-clrcmd", "minilm"]
         )
 
 

@@ -98,7 +98,7 @@ def test_vectors_equal_those_of_peft(small: Path, tmp_path: Path, config: Mappin
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", ["minilm-words", "minilm-clrcmd"])
+@pytest.mark.parametrize("model", ["minilm-graded", "minilm-words", "minilm-clrcmd"])
 def test_a_built_in_adapter_gives_the_vectors_of_peft(model: str) -> None:
     adapter = PROJECT / "service" / "adapters" / model.replace("-", "_")
     assert_the_same(tokens_of(model), tokens_by_peft(BUILT_IN_FOLDER, adapter))

@@ -68,7 +68,7 @@ def test_any_sizes_give_the_vectors_of_torch(
     require_same(read_checkpoint(folder), lengths)
 
 
-@pytest.mark.parametrize("name", ["minilm", "minilm-words", "minilm-clrcmd"])
+@pytest.mark.parametrize("name", ["minilm", "minilm-graded", "minilm-words", "minilm-clrcmd"])
 def test_the_built_in_models_are_made_without_torch(name: str) -> None:
     """tests/models/model_files/test_lora.py and tests/models/runtimes compare their vectors."""
     source = source_of(name)

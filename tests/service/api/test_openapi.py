@@ -33,7 +33,7 @@ TEXTS = [
     "a",
     "minilm",
     "minilm@cosine",
-    "minilm-words",
+    "minilm-graded",
     "minilmxwords",
     "a.b",
     "a\nb",

@@ -36,7 +36,11 @@ from tests.support.project import PROJECT
 from tests.support.small_model import WORD_DIM, load, make_small, random_vectors, save_map, write_glove
 
 WORDS = [f"w{i}" for i in range(40)]
-ADAPTED = ("minilm-words", "minilm-clrcmd")  # built-in models with an adapter
+RECIPES = {  # file of a shipped adapter -> its recipe
+    **dict.fromkeys(("recipe", "entailments"), "clrcmd"),
+    **dict.fromkeys(("captions", "arguments"), "sbert_regression"),
+}
+ADAPTED = ("minilm-graded", "minilm-words", "minilm-clrcmd")  # built-in models with an adapter
 
 
 @pytest.fixture
@@ -68,14 +72,15 @@ def test_a_built_in_model_keeps_its_space() -> None:
     minilm = "ae6745a806481ae65e41523db5688f7113b52bec8bdd3c89cbb0b8a7a14a7ea0"
     assert read_source("minilm").space == read_source("minilm?pooling=mean").space == minilm
     assert read_served("minilm")["minilm"].space == minilm
+    assert read_source("minilm-graded").space == "d4d1adefbae0f2bf5900e5cdeff827ff09db739bf75610c2a60a2a6fa5ba4a73"
     assert read_source("minilm-words").space == "19f771d835a9f6b7920398b11888b308e28c894c3670964e85a85d20eefad68f"
     assert read_source("minilm-clrcmd").space == "0a5d28c7956c6ddb0e5f1cd4fc314fecc49e5bb1e7352e84dbe94e8deb867fe3"
 
 
 def test_the_default_models_are_the_tuned_ones_and_their_base() -> None:
-    """The first is the default, and the former default is still served."""
+    """The first is the default, and former defaults are still served."""
     served = read_served(Settings().models)
-    assert list(served) == ["minilm-words", "minilm-clrcmd", "minilm"]
+    assert list(served) == ["minilm-graded", "minilm-words", "minilm-clrcmd", "minilm"]
     plain = served["minilm"]
     for each in served.values():
         assert (each.location, each.pooling, each.max_tokens) == (plain.location, plain.pooling, plain.max_tokens)
@@ -116,17 +121,21 @@ def test_an_altered_multilingual_model_is_rejected(monkeypatch: pytest.MonkeyPat
         read_source("multilingual")
 
 
-def test_a_shipped_adapter_is_small_with_card_and_recipe() -> None:
+def test_a_shipped_adapter_is_small_with_card_and_recipes() -> None:
     for folder in (PROJECT / "service" / "adapters").iterdir():
-        assert {file.name for file in folder.iterdir()} == {CONFIG, WEIGHTS, "README.md", "recipe.yaml", "training.png"}
+        recipes = {file.stem for file in folder.glob("*.yaml")}
+        pictures = {f"{each.replace('recipe', 'training')}.png" for each in recipes}
+        shipped = {CONFIG, WEIGHTS, "README.md", *pictures, *(f"{each}.yaml" for each in recipes)}
+        assert {file.name for file in folder.iterdir()} == shipped
         assert (folder / WEIGHTS).stat().st_size <= 3_000_000
-        recipe = read_recipe("clrcmd", folder / "recipe.yaml")
         config = json.loads((folder / CONFIG).read_text())
-        low_rank = recipe.low_rank
-        assert low_rank is not None
-        assert config["r"] == (low_rank.saved_rank or low_rank.rank)
-        assert config["lora_alpha"] / config["r"] == low_rank.alpha / low_rank.rank
-        assert recipe.model == config["base_model_name_or_path"]
+        for each in recipes:
+            recipe = read_recipe(RECIPES[each], folder / f"{each}.yaml")
+            low_rank = recipe.low_rank
+            assert low_rank is not None
+            assert config["r"] == (low_rank.saved_rank or low_rank.rank)
+            assert config["lora_alpha"] / config["r"] == low_rank.alpha / low_rank.rank
+            assert recipe.model == config["base_model_name_or_path"]
 
 
 @pytest.mark.parametrize(

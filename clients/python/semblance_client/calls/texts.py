@@ -266,7 +266,7 @@ def embed(
         truncate: for texts that are longer than the model reads: PASSAGES, START, END or NONE.
 
     Example:
-        >>> [cat, kitten] = client.embed(["A cat sleeps.", "The kitten naps."], "minilm-words").vectors
+        >>> [cat, kitten] = client.embed(["A cat sleeps.", "The kitten naps."], "minilm-graded").vectors
         >>> len(cat), round(sum(x * y for x, y in zip(cat, kitten)), 2)
         (384, 0.72)
     """
@@ -332,7 +332,7 @@ def models() -> Call[list[Model]]:
 
     Example:
         >>> [model.name for model in client.models() if model.default]
-        ['minilm-words']
+        ['minilm-graded']
     """
     return wire.get("/models", lambda body: ModelList.model_validate_json(body).models)
 
@@ -342,7 +342,7 @@ def model_names() -> Call[list[str]]:
 
     Example:
         >>> client.model_names()
-        ['minilm-words', 'minilm-clrcmd', 'minilm']
+        ['minilm-graded', 'minilm-words', 'minilm-clrcmd', 'minilm']
     """
     return wire.get("/v1/models", lambda body: [each.id for each in ModelCards.model_validate_json(body).data])
 

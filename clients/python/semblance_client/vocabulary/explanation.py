@@ -133,10 +133,10 @@ class Explanation(ResponseBody):
     Example:
         >>> why = client.explain("my parcel never came", "the package is lost", max_links=2)
         >>> print(why)
-        0.3621 by rcmd_words
-          parcel = package  +0.1355
-          came = package    +0.0456
-          links left out    +0.1811
+        0.3547 by rcmd_words
+          parcel = package  +0.1345
+          came = package    +0.0441
+          links left out    +0.1762
         >>> abs(round(sum(link.contribution for link in why.links) + why.rest - why.score, 6))
         0.0
     """

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 
 export const ADDRESS = process.env.SEMBLANCE_URL;
 export const KEY = process.env.SEMBLANCE_KEY;
-export const MODEL = "minilm-words";
+export const MODEL = "minilm-graded";
 export const UNKNOWN_MODEL = "rerank-english-v3.0";
 export const QUERY = "my parcel never came 🙂";
 export const DOCUMENTS = [

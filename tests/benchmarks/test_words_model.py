@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from benchmarks.quality.default_model import RECIPE, VARIANTS, read_glosses, write_inputs
 from benchmarks.quality.trained_variants import row, settings_of
+from benchmarks.quality.words_model import RECIPE, VARIANTS, read_glosses, write_inputs
 from semblance_lab.cli.train import read_recipe
 from tests.support.text_files import write, write_table
 

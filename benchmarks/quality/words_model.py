@@ -1,6 +1,6 @@
-"""What is each part of the training of the default model worth?
+"""What is each part of the training of minilm-words worth?
 
-    python -m benchmarks.quality.default_model --data "$SEMBLANCE_DATA" --wordnet /usr/share/wordnet --out runs/default
+    python -m benchmarks.quality.words_model --data "$SEMBLANCE_DATA" --wordnet /usr/share/wordnet --out runs/default
 
 trains the adapter of `minilm-words` by its recipe, and again without one part at a time, evaluates every model on the
 panel, and prints for each the mean difference to `minilm` and the set that loses most. It takes hours. What is complete
@@ -90,10 +90,15 @@ def train_variant(name: str, data: Path, out: Path) -> Path:
     """Train a variant unless it is complete."""
     variant = VARIANTS[name]
     settings = settings_of(RECIPE, variant.settings)
-    kept = [str(data / "text" / f"{each}.jsonl") for each in RUNNING_TEXT]
-    kept += [str(out / "glosses.txt")] if variant.wordnet else []
-    keep = [] if "keep" not in settings else [part for each in kept for part in ("--keep", each)]
+    keep = kept_texts(data, out, wordnet=variant.wordnet) if "keep" in settings else []
     return train(out / name.replace(" ", "_"), settings, data, out / variant.rows, keep)
+
+
+def kept_texts(data: Path, out: Path, *, wordnet: bool = True) -> list[str]:
+    """Options of `semblance train` for the texts whose vectors are kept."""
+    files = [data / "text" / f"{each}.jsonl" for each in RUNNING_TEXT]
+    files += [out / "glosses.txt"] if wordnet else []
+    return [part for each in files for part in ("--keep", str(each))]
 
 
 def main() -> None:
@@ -111,9 +116,9 @@ def main() -> None:
     rows = []
     for name in options.only:
         folder = train_variant(name, options.data, out)
-        rows.append(row(name, differences(folder, "minilm", options.sets, options.data)))
+        rows.append(row(name, differences(str(folder), folder, "minilm", options.sets, options.data)))
     show(rows, "minilm")
-    save_results("default_model", rows)
+    save_results("words_model", rows)
 
 
 if __name__ == "__main__":
