@@ -114,11 +114,11 @@ class ScoreDifference(ResponseBody):
 
     Example:
         >>> print(client.explain_difference("my parcel never came", "shipping-001", "shipping-002"))
-        0.2105 by rcmd_words: shipping-001 0.4714, shipping-002 0.2609
-          my      +0.0960
-          parcel  +0.0713
-          never   +0.0472
-          came    -0.0040
+        0.2071 by rcmd_words: shipping-001 0.4679, shipping-002 0.2609
+          my      +0.0948
+          parcel  +0.0711
+          never   +0.0445
+          came    -0.0033
     """
 
     query: Side
