@@ -86,10 +86,9 @@ class Settings(BaseSettings):
 
     models: str = Field(
         "minilm-graded,minilm-words,minilm-clrcmd,minilm",
-        description="Served models, comma-separated: `minilm-graded`, `minilm-words`, `minilm-clrcmd` or `minilm` "
-        "(built in); a path with a slash or a pulled `org/name`, named by its last part in lower case; or "
-        "`name=source?option=value`. A built-in model with options needs another name. The first is the default and "
-        "loads at start.",
+        description="Served models, comma-separated: built-in ones (docs/models.md); a path with a slash "
+        "or a pulled `org/name`, named by its last part in lower case; or `name=source?option=value`. A built-in model "
+        "with options needs another name. The first is the default and loads at start.",
     )
     rerank_models: str = Field("", description="Rerank models, likewise: folders of cross-encoders.")
     require_models: bool = Field(False, description="Start only if all models can be served, not just the default.")

@@ -10,7 +10,7 @@ from semblance_lab.cli.train import read_recipe
 
 
 @pytest.mark.parametrize("name", PARTS)
-def test_every_part_has_valid_settings_and_the_rank_of_the_sum(name: str) -> None:
+def test_every_part_has_valid_settings(name: str) -> None:
     part = PARTS[name]
     recipe = read_recipe(part.recipe, FOLDER / f"{part.file}.yaml")
     assert recipe.low_rank is not None

@@ -1,4 +1,4 @@
-"""Build the encoder to train from modules of sentence-transformers, and save it and its adapters."""
+"""Build the encoder to train from modules of sentence-transformers, and save it."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def add_adapters(parts: Mapping[Path, float], rank: int, folder: Path) -> None:
         a = torch.cat([each[of_a].float() for each in weights.values()])
         b = torch.cat([factors[part] * each[of_b].float() for part, each in weights.items()], dim=1)
         named[of_a], named[of_b] = _as_saved(a, b, LowRank(rank=len(a), alpha=len(a), saved_rank=rank))
-    config = LoraConfig.from_pretrained(str(next(iter(parts))))
+    config = LoraConfig.from_pretrained(str(next(iter(parts))), local_files_only=True)
     config.r = config.lora_alpha = rank
     _write_adapter(named, config, str(config.base_model_name_or_path), folder)
 

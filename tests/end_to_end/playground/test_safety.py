@@ -133,7 +133,7 @@ def test_names_of_models_and_refusals_stay_text(open_page: OpenPage) -> None:
     expect(page.get_by_role("alert")).to_have_text(PAYLOADS[0])
     page.get_by_role("tab", name="Compare").click()
     options = page.get_by_label("model 1").locator("option")
-    expect(options).to_have_count(3 + len(PAYLOADS))
+    expect(options).to_have_count(4 + len(PAYLOADS))
     assert set(PAYLOADS) <= set(options.all_inner_texts())
     require_harmless(page)
 
