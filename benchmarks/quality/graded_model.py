@@ -1,4 +1,4 @@
-"""What is each part of the default model, minilm-graded, worth?
+"""How much does each adapter in the sum of minilm-graded add?
 
     python -m benchmarks.quality.graded_model --data "$SEMBLANCE_DATA" --wordnet /usr/share/wordnet --out runs/graded
 
@@ -10,12 +10,11 @@ not done again, so that the same call resumes an interrupted run. The adapters o
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.quality.trained_variants import differences, row, settings_of, show, train
+from benchmarks.quality.trained_variants import differences, read_options, row, settings_of, show, train
 from benchmarks.quality.words_model import kept_texts, write_inputs
 from semblance_lab.training.sentence_model import add_adapters
 from tests.support.project import PROJECT
@@ -83,15 +82,8 @@ def summed(name: str, data: Path, out: Path) -> Path:
 
 def main() -> None:
     """Run from the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="folder with benchmarks, as for semblance evaluate")
-    parser.add_argument("--wordnet", type=Path, required=True, help="folder with WordNet's files data.noun and others")
-    parser.add_argument("--out", type=Path, required=True, help="output folder")
-    parser.add_argument("--only", nargs="+", choices=list(SUMS), default=list(SUMS), help="sums to evaluate")
-    parser.add_argument("--sets", default="panel", help="sets to evaluate on, as for semblance evaluate")
-    options = parser.parse_args()
-    out: Path = options.out.resolve()
-    out.mkdir(parents=True, exist_ok=True)
+    options = read_options(__doc__, list(SUMS))
+    out: Path = options.out
     write_inputs(options.data, options.wordnet, out)
     rows = []
     for name in options.only:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
@@ -17,6 +18,20 @@ from tests.support.running_service import SEMBLANCE
 from tests.support.wide_console import wide_console
 
 MEASURES = ("cosine", "rcmd", "rcmd_words")
+
+
+def read_options(description: str | None, names: Sequence[str]) -> argparse.Namespace:
+    """Read the command line of an ablation, whose runs have these names, and create its output folder."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="folder with benchmarks, as for semblance evaluate")
+    parser.add_argument("--wordnet", type=Path, required=True, help="folder with WordNet's files data.noun and others")
+    parser.add_argument("--out", type=Path, required=True, help="output folder")
+    parser.add_argument("--only", nargs="+", choices=names, default=names, help="what to train and evaluate")
+    parser.add_argument("--sets", default="panel", help="sets to evaluate on, as for semblance evaluate")
+    options = parser.parse_args()
+    options.out = options.out.resolve()
+    options.out.mkdir(parents=True, exist_ok=True)
+    return options
 
 
 def settings_of(recipe: Path, changes: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""What is each part of the training of minilm-words worth?
+"""How much does each part of the training of minilm-words add?
 
     python -m benchmarks.quality.words_model --data "$SEMBLANCE_DATA" --wordnet /usr/share/wordnet --out runs/default
 
@@ -12,13 +12,12 @@ WordNet, whose folder holds `data.noun`, `data.verb` and `data.adj` of WordNet 3
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.quality.trained_variants import differences, row, settings_of, show, train
+from benchmarks.quality.trained_variants import differences, read_options, row, settings_of, show, train
 from tests.support.project import PROJECT
 from tests.support.results import save_results
 
@@ -103,15 +102,8 @@ def kept_texts(data: Path, out: Path, *, wordnet: bool = True) -> list[str]:
 
 def main() -> None:
     """Run from the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="folder with benchmarks, as for semblance evaluate")
-    parser.add_argument("--wordnet", type=Path, required=True, help="folder with WordNet's files data.noun and others")
-    parser.add_argument("--out", type=Path, required=True, help="output folder")
-    parser.add_argument("--only", nargs="+", choices=list(VARIANTS), default=list(VARIANTS), help="variants to train")
-    parser.add_argument("--sets", default="panel", help="sets to evaluate on, as for semblance evaluate")
-    options = parser.parse_args()
-    out: Path = options.out.resolve()
-    out.mkdir(parents=True, exist_ok=True)
+    options = read_options(__doc__, list(VARIANTS))
+    out: Path = options.out
     write_inputs(options.data, options.wordnet, out)
     rows = []
     for name in options.only:
