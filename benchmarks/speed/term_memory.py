@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from rich.console import Console
 from rich.table import Table
 
-from semblance.service.indexes.bm25 import Bm25, TextTerms
+from semblance.service.indexes.terms.bm25 import Bm25, TextTerms
 from tests.support.results import save_results
 from tests.support.sentence_vectors import sentences
 from tests.support.service_monitor import resident_mb

@@ -5,13 +5,18 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from semblance.models.embeddings import Doubles
 from semblance.models.explanation import Explanation
 from semblance.models.tokenization.function_words import say_much
 from semblance.models.tokenization.passages import Span, sentences
+from semblance.models.tokenization.terms import document_terms, query_terms
+
+Flags: TypeAlias = NDArray[np.bool_]
 
 MARKED_SHARE = 0.8  # of what the snippet adds to the score; fewer words are marked if they make it
 QUERY_WORDS = 3  # named for each mark
@@ -61,7 +66,7 @@ def highlight(explanation: Explanation, options: HighlightOptions) -> Highlight:
     """Find the snippet of the right text that adds most, and mark its strongest words.
 
     The snippet has whole sentences or, if the best sentence is longer, whole words of it. Function words and
-    punctuation are not marked.
+    punctuation are not marked, nor are codes and numbers that the left text lacks.
 
     Args:
         explanation: by words, of a score that is a sum over the words of the left text.
@@ -70,7 +75,7 @@ def highlight(explanation: Explanation, options: HighlightOptions) -> Highlight:
     spans = [(start, end) for start, end in explanation.right.spans.tolist()]
     parts = explanation.contribution.sum(axis=0)
     first, last = _window(spans, parts, sentences(explanation.texts[1]), options.chars)
-    content = say_much([unit.text for unit in explanation.right])
+    content = np.array(say_much([unit.text for unit in explanation.right]), bool) & _numbers_agree(explanation, spans)
     marks = tuple(_marks(explanation, np.where(content, parts, 0.0)[first:last], first, options.marks))
     return Highlight(
         start=spans[first][0] if spans else 0,
@@ -80,6 +85,18 @@ def highlight(explanation: Explanation, options: HighlightOptions) -> Highlight:
         special=explanation.special,
         score=explanation.score,
     )
+
+
+def _numbers_agree(explanation: Explanation, words: Sequence[Span]) -> Flags:
+    """Whether each word of the right text is in no code or number that the left text lacks."""
+    query = {term.text: term for term in query_terms(explanation.texts[0])}
+    numbers = [term for term in document_terms(explanation.texts[1]) if any(map(str.isdigit, term.text))]
+
+    def agrees(start: int, end: int) -> bool:
+        own = [term for term in numbers if term.start < end and start < term.end]
+        return not own or any(term.text in query and query[term.text].finds(term) for term in own)
+
+    return np.array([agrees(*word) for word in words], np.bool_)
 
 
 def _window(words: Sequence[Span], parts: Doubles, spans: Sequence[Span], chars: int) -> tuple[int, int]:

@@ -1,7 +1,8 @@
 """Split a text into the terms of a lexical search.
 
 A term is a word in the form of `fold`. Words that are joined, as in E-4711, no.12/3 or don't, are a term each, and if
-there is a digit, so are they together, whatever dash joins them: then E-4711 is not the same as E 4711. Scripts without
+there is a digit, so are they together, whatever dash joins them: then E-4711 is not the same as E 4711. A term with
+digits and something else, or with many digits, is a code, and the words of a joined one are its parts. Scripts without
 spaces between words, and Korean, which joins particles to them, have characters and pairs of characters as terms. A
 pictograph (emoji) is a term in any color of skin and with any variation selector, a flag is one, and a sequence has
 those of its parts. Characters that are not seen are not part of a word. The zero-width space ends a word, as in the
@@ -13,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import regex
 
@@ -42,14 +43,27 @@ _ASCII_CHUNK = re.compile(r"[a-z0-9]+(?:[-./_@:'][a-z0-9]+)*")
 _JOINED_WORD = re.compile(rf"[^{_JOINER}{UNSEEN}\u200b][^{_JOINER}]*")
 _CHARACTER = regex.compile(rf"\X{_MARK}*", regex.V1)  # with its vowel signs and accents
 _AS_HYPHENS = str.maketrans(dict.fromkeys("ー\uff70", "-"))
+_CODE_DIGITS = 5  # that make a number a code
+_ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|s)")  # also a decade
+
+Kind: TypeAlias = Literal["word", "code", "part", "unspaced"]
 
 
 class Term(NamedTuple):
-    """A term, and its span of code points in the text."""
+    """A term, and its span of code points in the text.
+
+    A part of a code in a query finds the same word outside of codes only: E-4711 has nothing in common with E-4712.
+    All other terms of a query also find parts of codes.
+    """
 
     text: str
     start: int
     end: int
+    kind: Kind = "word"
+
+    def finds(self, other: Term) -> bool:
+        """Whether a term of a query finds one of a document."""
+        return self.text == other.text and (self.kind, other.kind) != ("part", "part")
 
 
 def document_terms(text: str) -> Iterator[Term]:
@@ -71,21 +85,43 @@ def document_terms(text: str) -> Iterator[Term]:
             yield from _pairs(characters)
 
 
-def query_terms(text: str) -> list[str]:
+def query_terms(text: str) -> list[Term]:
     """The terms to search for, each once: pairs of characters where there are any.
 
-    >>> query_terms("the E-4711 and the 東京都")
+    >>> [term.text for term in query_terms("the E-4711 and the 東京都")]
     ['the', 'e', '4711', 'e-4711', 'and', '東京', '京都']
     """
-    terms: dict[str, None] = {}
+    terms: dict[str, Term] = {}
     for match in _CHUNK.finditer(text):
         if match.lastgroup != "unspaced":
             found = _spaced(match)
         else:
             characters = _characters(match)
             found = _pairs(characters) if len(characters) > 1 else iter(characters)
-        terms |= {term.text: None for term in found}
-    return list(terms)
+        for term in found:
+            if term.text not in terms or terms[term.text].kind == "part":
+                terms[term.text] = term
+    return list(terms.values())
+
+
+def places(text: str, query: Sequence[Term]) -> dict[str, list[tuple[int, int]]]:
+    """The spans of the terms of a document that each term of a query finds.
+
+    >>> places("E-4711 or e 12", query_terms("E-12"))
+    {'e': [(10, 11)], '12': [(12, 14)], 'e-12': []}
+    """
+    terms = list(document_terms(text))
+    return {each.text: [(term.start, term.end) for term in terms if each.finds(term)] for each in query}
+
+
+def is_code(term: str) -> bool:
+    """Whether a term has the shape of a code, such as a part number, an amount, a date or an id.
+
+    >>> [term for term in ("e-117", "b2b", "76577", "3.5", "1998", "27th", "don't") if is_code(term)]
+    ['e-117', 'b2b', '76577', '3.5']
+    """
+    digits = sum(map(str.isdigit, term))
+    return digits >= _CODE_DIGITS or (0 < digits < len(term) and not _ORDINAL.fullmatch(term))
 
 
 def _spaced(match: regex.Match[str]) -> Iterator[Term]:
@@ -97,16 +133,22 @@ def _spaced(match: regex.Match[str]) -> Iterator[Term]:
 def _joined(chunk: str, start: int) -> Iterator[Term]:
     """The words of a chunk and, if it has a digit, the chunk."""
     if chunk.isascii() and chunk.isalnum():
-        yield Term(fold(chunk), start, start + len(chunk))
+        yield _word(fold(chunk), start, start + len(chunk))
         return
     words = list(_terms(_JOINED_WORD.finditer(chunk), start))
-    yield from words
     if len(words) > 1 and any(character.isdigit() for character in chunk):
-        yield Term(fold(chunk.translate(_AS_HYPHENS)), start, start + len(chunk))
+        yield from (word._replace(kind="part") for word in words)
+        yield Term(fold(chunk.translate(_AS_HYPHENS)), start, start + len(chunk), "code")
+    else:
+        yield from (_word(*word[:3]) for word in words)
+
+
+def _word(text: str, start: int, end: int) -> Term:
+    return Term(text, start, end, "code" if is_code(text) else "word")
 
 
 def _characters(match: regex.Match[str]) -> list[Term]:
-    return list(_terms(_CHARACTER.finditer(match[0]), match.start()))
+    return [term._replace(kind="unspaced") for term in _terms(_CHARACTER.finditer(match[0]), match.start())]
 
 
 def _terms(matches: Iterable[re.Match[str] | regex.Match[str]], start: int) -> Iterator[Term]:
@@ -117,4 +159,4 @@ def _terms(matches: Iterable[re.Match[str] | regex.Match[str]], start: int) -> I
 
 def _pairs(characters: Sequence[Term]) -> Iterator[Term]:
     for first, second in pairwise(characters):
-        yield Term(first.text + second.text, first.start, second.end)
+        yield Term(first.text + second.text, first.start, second.end, "unspaced")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice, repeat
 from pathlib import Path
 from typing import Self
 
@@ -14,24 +13,23 @@ from semblance_client.vocabulary.responses import RequestWarning
 
 from semblance.models.alignment.ragged import split_by_size
 from semblance.models.embeddings import Floats
+from semblance.models.tokenization.terms import Term
 from semblance.service.errors import IndexDamaged
 from semblance.service.filters import Filter
-from semblance.service.indexes.bm25 import TextTerms
 from semblance.service.indexes.columns.array_file import MappedArrays, write_arrays
 from semblance.service.indexes.engine_choice import suits
-from semblance.service.indexes.fusion import fused_ranks
 from semblance.service.indexes.nearest import NearestDocuments
 from semblance.service.indexes.passage_rows import PassageRows, entries_of
 from semblance.service.indexes.shared_lock import SharedLock
+from semblance.service.indexes.terms.bm25 import TextTerms
+from semblance.service.indexes.terms.hybrid import HybridSearch
 from semblance.service.ports.documents import PassageKey, VectorChange, Version
 from semblance.service.ports.indexes import (
     Comparison,
     Counted,
     DocumentSelection,
     Hit,
-    HybridHit,
     HybridHits,
-    HybridPassage,
     HybridQuery,
     Listed,
     TermScore,
@@ -43,7 +41,6 @@ from semblance.service.threads import until_left
 SPARE_ROWS = 1000  # dead rows that are always tolerated, in addition to as many as live ones
 CHANGES_PER_LOCK = 256  # changes applied at a time: searches run in between
 CHARS_PER_LOCK = 1 << 18  # of their texts: adding the terms of these takes 40 ms
-MATCHED_DOCUMENTS = 10  # best ones by terms, of which one must have enough of the query
 QUERIES_PER_LOCK = 64  # queries searched at a time: changes are applied in between
 HITS_PER_LOCK = 1000  # of them; a single query may have more
 
@@ -152,26 +149,11 @@ class CollectionIndex:
         return version, [hits[key] for key in keys]
 
     def search_hybrid(self, query: HybridQuery, k: int, where: Filter | None, passages: int) -> HybridHits:
-        """Find k matching documents by vectors and by terms, with the terms of each."""
+        """Find k matching documents by codes, by vectors and by terms, with the terms of each."""
         with self._reading():
-            by_terms = self._documents.best_by_terms(query.terms, k, where)
-            terms = query.terms if self._enough_matched(query, by_terms) else ()
             by_vector = [] if query.terms_only else self._search(query.vector[None], k, where, passages)[0]
-            near = {hit.id: hit for hit in by_vector}
-            ranked = fused_ranks(list(near), list(by_terms) if terms else [])[:k]
-            rows = [
-                self._rows_to_score(query.vector, each.id, near.get(each.id), by_terms.get(each.id, ()), passages)
-                for each in ranked
-            ]
-            flat = [row for each in rows for row in each]
-            terms_of = self._documents.terms(terms, flat) if terms else repeat(None)
-            numbers = map(self._documents.number, flat)
-            scored = map(HybridPassage, numbers, self._nearest.scores(query.vector, flat), terms_of)
-            hits = [
-                HybridHit(each.id, each.vector_rank, each.term_rank, list(islice(scored, len(own))))
-                for each, own in zip(ranked, rows, strict=True)
-            ]
-            return HybridHits(self._version, hits)
+            search = HybridSearch(self._documents, self._nearest, passages)
+            return search.search(query, k, where, by_vector, self._version)
 
     def mismatches(self, where: Filter) -> list[RequestWarning]:
         """Warnings of the conditions that no document can meet."""
@@ -214,7 +196,7 @@ class CollectionIndex:
         with self._reading():
             return self._documents.entries
 
-    def terms_of(self, terms: Sequence[str], passages: Sequence[PassageKey]) -> dict[PassageKey, Sequence[TermScore]]:
+    def terms_of(self, terms: Sequence[Term], passages: Sequence[PassageKey]) -> dict[PassageKey, Sequence[TermScore]]:
         """Get the terms of a query that each passage has; missing passages are left out."""
         with self._reading():
             rows = {key: row for key in passages if (row := self._documents.row(*key)) is not None}
@@ -291,23 +273,6 @@ class CollectionIndex:
         if not wanted:
             return [[] for _ in queries]
         return self._nearest.search(queries, wanted, allowed, passages)
-
-    def _enough_matched(self, query: HybridQuery, by_terms: Mapping[str, Sequence[int]]) -> bool:
-        """Whether one of the best documents by terms has enough of the query."""
-        if query.min_share == 0.0 or not by_terms:
-            return query.min_share == 0.0
-        rows = [own[0] for own in islice(by_terms.values(), MATCHED_DOCUMENTS)]
-        return self._documents.matched_share(query.terms, rows) >= query.min_share
-
-    def _rows_to_score(
-        self, query: Floats, doc_id: str, near: Hit | None, by_terms: Sequence[int], passages: int
-    ) -> list[int]:
-        """The nearest rows of a document, and its best ones by terms."""
-        rows = self._documents.of(doc_id)
-        if len(rows) == 1:
-            return list(rows)
-        hit = near or self._nearest.with_passages(query, Hit(doc_id, 0.0, []), passages)
-        return list(dict.fromkeys([rows[passage.number] for passage in hit.passages] + list(by_terms[:passages])))
 
     def _new_terms(self, change: VectorChange) -> list[TextTerms] | None:
         """Terms of the passages of a document, none if it was deleted.

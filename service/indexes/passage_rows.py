@@ -12,12 +12,13 @@ import numpy as np
 from pyroaring import BitMap
 from semblance_client.vocabulary.responses import RequestWarning
 
+from semblance.models.tokenization.terms import Term
 from semblance.service.filters import Filter, mismatches
-from semblance.service.indexes.bm25 import Bm25, TextTerms
 from semblance.service.indexes.columns.array_file import Array, Pieces, in_one
 from semblance.service.indexes.columns.byte_strings import ByteStrings
 from semblance.service.indexes.columns.string_numbers import StringNumbers
 from semblance.service.indexes.postings import Postings, by_value, facet_of, row_numbers, values_of
+from semblance.service.indexes.terms.bm25 import Bm25, Rows, TextTerms
 from semblance.service.ports.documents import Metadata
 from semblance.service.ports.indexes import DocumentSelection, Facet, Order, TermScore
 
@@ -196,7 +197,7 @@ class PassageRows:
         self._later.remove_range(rows.start, rows.stop)
         self._changed.pop(rows[0], None)
 
-    def best_by_terms(self, terms: Sequence[str], k: int, where: Filter | None) -> dict[str, list[int]]:
+    def best_by_terms(self, terms: Sequence[Term], k: int, where: Filter | None) -> dict[str, list[int]]:
         """The k best matching documents by BM25, equals by id, with the rows found of each."""
         allowed = None if where is None else row_numbers(self.allowed(where))
         found: dict[str, list[int]] = {}
@@ -210,14 +211,25 @@ class PassageRows:
                 return dict(islice(found.items(), k))
             count *= MORE_ROWS
 
-    def terms(self, terms: Sequence[str], rows: Sequence[int]) -> list[list[TermScore]]:
+    def terms(self, terms: Sequence[Term], rows: Sequence[int]) -> list[list[TermScore]]:
         """The terms of a query that each row has."""
         return self._terms.explain(terms, rows)
 
-    def matched_share(self, terms: Sequence[str], rows: Sequence[int]) -> float:
+    def rows_with(self, term: Term) -> Rows:
+        """The rows that have a term of a query."""
+        return self._terms.rows_with(term)
+
+    def missing(self, terms: Sequence[Term], where: Filter | None) -> list[Term]:
+        """The words and codes of a query that no matching document has."""
+        asked = [term for term in terms if term.kind in ("word", "code")]
+        allowed = np.zeros(len(self), np.bool_)
+        allowed[row_numbers(self.allowed(where))] = True
+        return [term for term in asked if not allowed[self._terms.rows_with(term)].any()]
+
+    def matched_share(self, terms: Sequence[Term], rows: Sequence[int]) -> float:
         """Largest share of the information (idf) of a query that one of the rows has, from 0 to 1."""
         matched = max(sum(each.idf for each in found) for found in self._terms.explain(terms, rows))
-        return matched / sum(self._terms.information(terms).values())
+        return matched / self._terms.information(terms)
 
     def pieces(self) -> Mapping[str, Pieces]:
         """The arrays to save, without those of the terms."""

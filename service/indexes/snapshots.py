@@ -27,7 +27,7 @@ from semblance.service.ports.indexes import AUTO, ENGINES, VectorReader, VectorR
 
 log = logging.getLogger(__name__)
 
-FORMAT = 5
+FORMAT = 6
 MANIFEST = "manifest.json"
 PARTIAL = "partial-"  # prefix of files that are being written
 SNAPSHOT_FILE = re.compile(rf"(index|rows|terms|{PARTIAL[:-1]})-.+")

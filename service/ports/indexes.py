@@ -10,8 +10,10 @@ from typing import ClassVar, NamedTuple, Protocol, Self, TypeAlias
 from pyroaring import BitMap
 from semblance_client.vocabulary.fields import Scalar
 from semblance_client.vocabulary.responses import RequestWarning
+from semblance_client.vocabulary.search import CodeTier
 
 from semblance.models.embeddings import Floats
+from semblance.models.tokenization.terms import Term
 from semblance.service.filters import Filter
 from semblance.service.ports.device import ON_CPU, Device
 from semblance.service.ports.documents import Collection, CollectionSize, PassageKey, VectorChange, Version
@@ -28,7 +30,7 @@ AUTO = "auto"  # setting of a collection whose engine is chosen by its number of
 class TermScore(NamedTuple):
     """A term of a query that a passage has `tf` times, its idf, and its part of a score."""
 
-    term: str
+    term: Term
     idf: float
     tf: int
     score: float
@@ -59,13 +61,16 @@ class HybridQuery:
 
     Attributes:
         terms_only: whether to leave out the documents that only the vector finds.
-        min_share: terms count only if one of the ten best documents by terms has this share of their information (idf).
+        min_share: terms count only if one of the ten best documents by terms has this share of their information
+            (idf), or any document has a code of the query.
+        visible: the documents that exist for the caller, by which a code is rare or a term is missing; None is all.
     """
 
     vector: Floats
-    terms: Sequence[str]
+    terms: Sequence[Term]
     terms_only: bool = False
     min_share: float = 0.0
+    visible: Filter | None = None
 
 
 class HybridPassage(NamedTuple):
@@ -84,20 +89,31 @@ class HybridHit:
     """A document that was found by vector, by terms or by both, with its ranks from 1.
 
     Its passages are the nearest ones, and the best ones by terms.
+
+    Attributes:
+        codes: how many of the codes of the query it has; None if there are none.
     """
 
     id: str
     vector_rank: int | None
     term_rank: int | None
     passages: Sequence[HybridPassage]
+    codes: CodeTier | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class HybridHits:
-    """Documents in the order of their fused ranks."""
+    """Documents in the order of the codes that they have, and then of their fused ranks.
+
+    Attributes:
+        codes: of the query that few visible documents have or none, or of a query of nothing else.
+        missing: words and codes of the query that no matching document has, in its order.
+    """
 
     version: Version
     hits: Sequence[HybridHit]
+    codes: Sequence[str]
+    missing: Sequence[Term]
 
 
 class FacetValue(NamedTuple):
@@ -197,8 +213,9 @@ class IndexReader(Protocol):
     def search_hybrid(self, query: HybridQuery, k: int, where: Filter | None, passages: int) -> HybridHits:
         """Find k matching documents by vectors and by terms, with the terms of each.
 
-        The k nearest and the k best by BM25 are ranked together by reciprocal rank fusion. Fewer than k only where
-        fewer match.
+        Documents that have all codes of the query come first, and then those that have some. Otherwise the k
+        nearest and the k best by BM25 are ranked together by reciprocal rank fusion. Fewer than k only where fewer
+        match.
         """
 
     def mismatches(self, where: Filter) -> list[RequestWarning]:
@@ -222,7 +239,7 @@ class IndexReader(Protocol):
     def vectors(self, ids: Sequence[str]) -> dict[str, Floats]:
         """Get (p, d) vectors of the passages by document id; missing documents are left out."""
 
-    def terms_of(self, terms: Sequence[str], passages: Sequence[PassageKey]) -> dict[PassageKey, Sequence[TermScore]]:
+    def terms_of(self, terms: Sequence[Term], passages: Sequence[PassageKey]) -> dict[PassageKey, Sequence[TermScore]]:
         """Get the terms of a query that each passage has; missing passages are left out."""
 
     def __len__(self) -> int:

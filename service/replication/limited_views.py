@@ -8,6 +8,7 @@ from dataclasses import replace
 from semblance_client.vocabulary.responses import RequestWarning
 
 from semblance.models.embeddings import Floats
+from semblance.models.tokenization.terms import Term
 from semblance.service.callers import Permission
 from semblance.service.errors import Forbidden, ForbiddenDocuments, Problem, pointer_to
 from semblance.service.filters import EVERYTHING, All, Filter
@@ -262,7 +263,7 @@ class LimitedIndex:
 
     def search_hybrid(self, query: HybridQuery, k: int, where: Filter | None, passages: int) -> HybridHits:
         """Search visible documents."""
-        return self._index.search_hybrid(query, k, self._visible(where), passages)
+        return self._index.search_hybrid(replace(query, visible=self._where), k, self._visible(where), passages)
 
     def mismatches(self, where: Filter) -> list[RequestWarning]:
         """Those of the search alone: others would tell of the metadata of other documents."""
@@ -283,7 +284,7 @@ class LimitedIndex:
         found = self._index.vectors(self._visible_ids(ids))
         return {doc_id: found[doc_id] for doc_id in self._visible_ids(list(found))}
 
-    def terms_of(self, terms: Sequence[str], passages: Sequence[PassageKey]) -> dict[PassageKey, Sequence[TermScore]]:
+    def terms_of(self, terms: Sequence[Term], passages: Sequence[PassageKey]) -> dict[PassageKey, Sequence[TermScore]]:
         """Get terms of passages of visible documents, unless these change hands meanwhile."""
         ids = self._visible_ids(list({each.document for each in passages}))
         found = self._index.terms_of(terms, [each for each in passages if each.document in ids])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from semblance_client import Client
 
-from benchmarks.quality.search import near_ids, passage_length, planted, snippets, term_bonus
+from benchmarks.quality.search import near_ids, passage_length, planted, snippets, term_bonus, tickets
 from semblance.models.embeddings import unit_rows
 from semblance.models.protocols import Encoder
 from semblance.models.runtime import Compute
@@ -63,6 +63,19 @@ def test_an_id_without_its_document_is_a_miss(client: Client) -> None:
     assert all(miss.asked != miss.found for miss in misses)
     assert sum(row.first for row in rows) == len(near_ids.MODES) * len(ids) - len(misses)
     assert sum(row.questions for row in rows) == len(near_ids.MODES) * len(ids)
+
+
+def test_questions_for_tickets_are_answered_by_their_codes(client: Client) -> None:
+    stored = tickets.tickets(60)
+    asked = list(tickets.questions(stored, 2))
+    for each in asked:
+        assert each.tickets == {ticket.id for ticket in stored if each.code in (ticket.code, ticket.order)}
+        assert each.code in each.text
+    tickets.fill(client, stored)
+    rows = tickets.measure(client, asked)
+    assert {row.answered for row in rows if row.mode == tickets.ASSERTED} == {2}
+    assert {row.answered for row in rows if row.mode == "vector" and row.kind == "missing code"} == {0}
+    assert sum(row.questions for row in rows) == len(tickets.MODES) * len(asked)
 
 
 def test_answers_are_places_in_the_joined_document() -> None:

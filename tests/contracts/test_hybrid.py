@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from semblance_client.vocabulary.search import CODE_TIERS, CodeTier
 
 from semblance.models import catalogue
 from semblance.models.embeddings import unit_rows
-from semblance.models.tokenization.terms import query_terms
+from semblance.models.tokenization.terms import document_terms, query_terms
 from semblance.service.filters import parse_filter
 from semblance.service.ports.documents import PassageKey, VectorChange
-from semblance.service.ports.indexes import ENGINES, HybridQuery
+from semblance.service.ports.indexes import ENGINES, HybridHit, HybridQuery
 from tests.support.plain_bm25 import bm25_scores
 from tests.support.stored_index import StoredIndex
 
 DIM = 6
-WORDS = st.sampled_from(["the", "the", "lamp", "is", "E-4711", "e 4711", "荷物", "broken"])
+WORDS = st.sampled_from(["the", "the", "lamp", "is", "E-4711", "e 4711", "E-4712", "荷物", "broken"])
 TEXT = st.lists(WORDS, max_size=8).map(" ".join)
 DOCUMENT = st.tuples(st.lists(TEXT, min_size=1, max_size=4), st.booleans())
 Step: TypeAlias = tuple[str, int, tuple[list[str], bool]]
@@ -36,6 +37,21 @@ def best(scores: Mapping[tuple[str, int], float]) -> dict[str, float]:
     for (doc_id, _), score in scores.items():
         found[doc_id] = max(score, found.get(doc_id, -2.0))
     return found
+
+
+def code_tiers(query: str, texts: Mapping[str, Sequence[str]], allowed: Set[str]) -> dict[str, CodeTier]:
+    """The tier of each allowed document by the rare codes of a query; none if the query has no rare codes."""
+    has = {doc_id: {term.text for text in each for term in document_terms(text)} for doc_id, each in texts.items()}
+    asked = {term.text for term in query_terms(query) if term.kind == "code"}
+    bare = all(term.kind in ("code", "part") for term in query_terms(query))
+    rare = {code for code in asked if bare or sum(code in each for each in has.values()) <= 3}
+    if not rare:
+        return {}
+    return {
+        doc_id: "all" if rare <= each else "some" if rare & each else "none"
+        for doc_id, each in has.items()
+        if doc_id in allowed
+    }
 
 
 class Ask(NamedTuple):
@@ -76,7 +92,10 @@ def test_candidates_are_those_of_both_lists(engine: str, steps: Sequence[Step], 
     near = {doc_id: score for doc_id, score in best(cosines).items() if doc_id in allowed}
     matching = {doc_id: score for doc_id, score in best(terms).items() if doc_id in allowed and score > 0}
     by_vector = [] if ask.terms_only else ranking(near, ask.k)
-    assert len(found.hits) == min(ask.k, len({*by_vector, *ranking(matching, ask.k)})) or _tied(matching, ask.k)
+    tiers = code_tiers(ask.query, {doc_id: each.texts for doc_id, each in documents.items()}, allowed)
+    coded = {doc_id for doc_id, tier in tiers.items() if tier in ("all", "some")}
+    assert len(found.hits) == min(ask.k, len({*by_vector, *ranking(matching, ask.k), *coded})) or _tied(matching, ask.k)
+    _require_tiers(found.hits, tiers, ask.k)
     passages = [PassageKey(*key) for key in [*texts_of, ("d0", 99), ("none", 0)]]
     own_terms = index.terms_of(query_terms(ask.query), passages)
     assert own_terms.keys() == texts_of.keys(), "missing passages are left out"
@@ -95,8 +114,16 @@ def test_candidates_are_those_of_both_lists(engine: str, steps: Sequence[Step], 
             assert sum(term.score for term in each.terms or ()) == pytest.approx(terms[key], abs=1e-9)
         numbers = {each.number for each in hit.passages}
         assert max(range(len(documents[hit.id].texts)), key=lambda i: cosines[hit.id, i]) in numbers
-        if hit.term_rank is not None and query_terms(ask.query):
+        if hit.term_rank is not None and hit.codes in (None, "none") and query_terms(ask.query):
             assert max(terms[hit.id, i] for i in numbers) == pytest.approx(matching[hit.id], abs=1e-9)
+
+
+def _require_tiers(hits: Sequence[HybridHit], tiers: Mapping[str, CodeTier], k: int) -> None:
+    """Documents with codes come first, and all of them as far as there is room."""
+    assert [hit.codes for hit in hits] == [tiers.get(hit.id) for hit in hits]
+    order = [CODE_TIERS.index(hit.codes) for hit in hits if hit.codes]
+    assert order == sorted(order)
+    assert {doc_id for doc_id, tier in tiers.items() if tier != "none"} <= {hit.id for hit in hits} or len(hits) == k
 
 
 def _tied(matching: Mapping[str, float], k: int) -> bool:

@@ -17,6 +17,7 @@ from pyroaring import BitMap
 
 from semblance.models import catalogue
 from semblance.models.embeddings import Floats, unit_rows
+from semblance.models.tokenization.terms import query_terms
 from semblance.service.filters import All, Between, Either, Exists, Filter, Not, OneOf, Prefix, parse_filter
 from semblance.service.indexes.collection_index import CollectionIndex
 from semblance.service.indexes.engines.exact import Exact
@@ -495,7 +496,7 @@ class SearchedTexts(Sequence[str]):
 def test_searches_run_while_texts_are_split_into_terms(index: CollectionIndex) -> None:
     rng = np.random.default_rng(6)
     texts = ["a lamp", "a chair", "a lamp and a chair"]
-    query = HybridQuery(unit_rows(np.ones(DIM)).astype(np.float32), ["lamp"], terms_only=True)
+    query = HybridQuery(unit_rows(np.ones(DIM)).astype(np.float32), query_terms("lamp"), terms_only=True)
     with ThreadPoolExecutor(1) as pool:
 
         def search() -> list[str]:
@@ -554,7 +555,7 @@ def test_equals_are_cut_by_their_ids_for_any_k(index: CollectionIndex, mode: str
         VectorChange(f"{rng.integers(10**6):06}-{i}", 1, directions[text], {}, [text]) for i, text in enumerate(PARCELS)
     ]
     index.apply(changes)
-    query = HybridQuery(directions["lost parcel"][0], ["lost", "parcel"], terms_only=True)
+    query = HybridQuery(directions["lost parcel"][0], query_terms("lost parcel"), terms_only=True)
 
     def found(k: int) -> list[tuple[float, str]]:
         if mode == "vector":

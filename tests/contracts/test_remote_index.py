@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from semblance.models.embeddings import Floats, unit_rows
+from semblance.models.tokenization.terms import query_terms
 from semblance.service.errors import NotWithRemoteIndex
 from semblance.service.filters import parse_filter
 from semblance.service.ports.documents import Version
@@ -93,8 +94,8 @@ async def test_what_needs_a_local_index_is_refused(database: PostgresServer, mil
             lambda: index.count(where, {}),
             lambda: index.count(None, {"color": 3}, ["d"]),
             lambda: index.select(DocumentSelection(where, 10)),
-            lambda: index.search_hybrid(HybridQuery(np.zeros(DIM, np.float32), ["a"]), 3, None, 1),
-            lambda: index.terms_of(["a"], []),
+            lambda: index.search_hybrid(HybridQuery(np.zeros(DIM, np.float32), query_terms("a")), 3, None, 1),
+            lambda: index.terms_of(query_terms("a"), []),
             lambda: len(index),
         ]
         for call in refused:

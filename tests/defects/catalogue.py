@@ -159,10 +159,10 @@ DEFECTS = (
     ),
     Defect(
         "BM25: removed rows count for the rarity of a term",
-        "semblance.service.indexes.bm25.Bm25._query_term",
+        "semblance.service.indexes.terms.bm25.Bm25._query_term",
         "(self._live_rows - len(rows) + 0.5)",
         "(len(self) - len(rows) + 0.5)",
-        ("tests/service/indexes/test_bm25.py",),
+        ("tests/service/indexes/terms/test_bm25.py",),
     ),
     Defect(
         "index: a writer does not wait for searches under way",

@@ -12,13 +12,13 @@ Row = TypeVar("Row")
 
 
 def bm25_scores(texts: Mapping[Row, str], query: str) -> dict[Row, float]:
-    rows = {row: [term.text for term in document_terms(text)] for row, text in texts.items()}
+    rows = {row: list(document_terms(text)) for row, text in texts.items()}
     mean = sum(len(terms) for terms in rows.values()) / max(len(rows), 1)
     scores = dict.fromkeys(rows, 0.0)
     for term in query_terms(query):
-        n = sum(term in terms for terms in rows.values())
+        n = sum(any(map(term.finds, terms)) for terms in rows.values())
         idf = math.log(1 + (len(rows) - n + 0.5) / (n + 0.5))
         for row, terms in rows.items():
-            if tf := terms.count(term):
+            if tf := sum(map(term.finds, terms)):
                 scores[row] += idf * tf * 2.2 / (tf + 1.2 * (0.25 + 0.75 * len(terms) / mean))
     return scores

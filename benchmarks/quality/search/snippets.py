@@ -30,7 +30,7 @@ from semblance.models.embeddings import Doubles
 from semblance.models.judgments.bootstrap import Interval, bca, difference
 from semblance.models.tokenization.passages import Span, sentences
 from semblance.models.tokenization.terms import query_terms
-from semblance.service.indexes.bm25 import Bm25, TextTerms
+from semblance.service.indexes.terms.bm25 import Bm25, TextTerms
 from semblance_lab.evaluation.datasets import data_set
 from semblance_lab.evaluation.datasets.queries import read_wikiqa
 from semblance_lab.evaluation.tasks import Rankings

@@ -26,7 +26,7 @@ from semblance.models.protocols import Encoder
 from semblance.models.runtime import Compute
 from semblance.models.text import Role
 from semblance.models.tokenization.terms import query_terms
-from semblance.service.indexes.bm25 import Bm25, TextTerms
+from semblance.service.indexes.terms.bm25 import Bm25, TextTerms
 from semblance.service.model_loading.registry import read_source
 from semblance.service.usecases.search.ordering import HALF_BONUS, MAX_BONUS
 from semblance_lab.evaluation.datasets import data_set

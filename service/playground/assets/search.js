@@ -15,6 +15,7 @@ import {
   grouped,
   isolated,
   isolatedList,
+  isolatedList,
   labeled,
   menu,
   modelsOf,
@@ -45,7 +46,7 @@ const STAGE_NAMES = {
 };
 
 /**
- * @typedef {{query: string, collection: string, measure: string, model: string, rerankModel: string | null, lexical: boolean}} Asked
+ * @typedef {{query: string, collection: string, measure: string, model: string, rerankModel: string | null, lexical: boolean, codes: string[]}} Asked
  */
 /** @typedef {{partners: {text: string}[]}} Share */
 /** @typedef {{kind: string, text: string, a: Share, b: Share, difference: number}} Part */
@@ -262,12 +263,16 @@ export class Search {
       return { result, timing: answer.headers.get("server-timing") ?? "", total: performance.now() - began };
     });
     if (!found) return;
-    const [{ hits }] = found.result.results;
+    const [{ hits, codes, missing_terms: missing }] = found.result.results;
     const { measure, model, rerank_model: rerankModel, warnings } = found.result;
-    const asked = { query, collection: body.collection, measure, model, rerankModel, lexical: body.mode === "lexical" };
+    const lexical = body.mode === "lexical";
+    const asked = { query, collection: body.collection, measure, model, rerankModel, lexical, codes };
     fill(
       this.results,
       notices(warnings),
+      missing.length
+        ? element("p", { class: "faint" }, "No document has ", isolatedList(missing), ".")
+        : null,
       timingBar(found.timing, found.total),
       hits.length ? null : element("p", { class: "empty" }, "No document passes."),
       element(
@@ -290,8 +295,13 @@ function hitCard(hit, next, asked) {
   const why = hashOf("compare", { a: asked.query, b: hit.text, by: `${measure}:${asked.model}` });
   const box = element("div");
   const lexical = hit.lexical;
-  // where terms count for one of both only, or a rerank model orders, no route explains the difference
-  const isExplained = next && !asked.rerankModel && Boolean(lexical) === Boolean(next.lexical);
+  // where terms count for one of both only, or codes or a rerank model order, no route explains the difference
+  const isExplained =
+    next &&
+    !asked.rerankModel &&
+    Boolean(lexical) === Boolean(next.lexical) &&
+    lexical?.codes === next.lexical?.codes;
+  const has = (lexical?.terms ?? []).filter((/** @type {any} */ each) => asked.codes.includes(each.term));
   return element(
     "li",
     { class: "card hit" },
@@ -307,6 +317,9 @@ function hitCard(hit, next, asked) {
       ),
       lexical?.bonus
         ? element("span", { class: "faint" }, ` ${signed(lexical.bonus)} for ${counted(lexical.terms.length, "term")}`)
+        : null,
+      has.length
+        ? element("span", { class: "faint" }, ` has ${has.map((/** @type {any} */ each) => each.term).join(", ")}`)
         : null,
       hit.probability === null || asked.lexical
         ? null

@@ -10,6 +10,7 @@ import numpy as np
 from semblance_client.vocabulary.responses import RequestWarning
 
 from semblance.models.embeddings import Floats
+from semblance.models.tokenization.terms import Term
 from semblance.service.errors import CollectionReplaced, IndexUnavailable, NotWithRemoteIndex
 from semblance.service.filters import Filter, matches
 from semblance.service.ports.document_store import DocumentStore
@@ -108,7 +109,7 @@ class RemoteView:
         del selection
         self._refuse("lists and deletions by filter, duplicates and maps")
 
-    def terms_of(self, terms: Sequence[str], passages: Sequence[PassageKey]) -> dict[PassageKey, Sequence[TermScore]]:
+    def terms_of(self, terms: Sequence[Term], passages: Sequence[PassageKey]) -> dict[PassageKey, Sequence[TermScore]]:
         """Not supported."""
         del terms, passages
         self._refuse("explanations by terms")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import starmap
 
 from semblance_client.vocabulary import difference as vocabulary
 from semblance_client.vocabulary.difference import (
@@ -29,7 +29,7 @@ from semblance.models.explanation import (
 from semblance.models.nearest_passages import explain_passages
 from semblance.models.protocols import Encoder
 from semblance.models.tokenization.passages import Span
-from semblance.models.tokenization.terms import document_terms, query_terms
+from semblance.models.tokenization.terms import places, query_terms
 from semblance.service.ports.documents import Version
 from semblance.service.turns import in_thread
 from semblance.service.usecases.explain.best_passages import BestPassage, BestPassages, DocumentQuery, QueriedDocuments
@@ -207,15 +207,16 @@ def _term_parts(request: DifferenceRequest, a: BestPassage, b: BestPassage) -> l
     none = Share(0.0)
     return [
         DifferencePart("term", None, term, *(own.get(term, none) for own in shares))
-        for term in query_terms(request.query)
+        for term in (each.text for each in query_terms(request.query))
     ]
 
 
 def _term_shares(passage: BestPassage) -> Mapping[str, Share]:
     """The share of each term in the bonus of a passage, with its places."""
-    places: defaultdict[str, list[Partner]] = defaultdict(list)
-    for term in document_terms(tokens_of(passage.tokens).text):
-        places[term.text].append(Partner(term.start, term.end))
+    spans = places(tokens_of(passage.tokens).text, [each.term for each in passage.terms])
     score = passage.bm25
     bonus = bonus_of(score)
-    return {each.term: Share(term_bonus(each, score, bonus), tuple(places[each.term])) for each in passage.terms}
+    return {
+        each.term.text: Share(term_bonus(each, score, bonus), tuple(starmap(Partner, spans[each.term.text])))
+        for each in passage.terms
+    }

@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from semblance_client.vocabulary.responses import RequestWarning
+from semblance_client.vocabulary.search import CODE_TIERS, CodeTier
 
+from semblance.models.tokenization.function_words import say_much
+from semblance.models.tokenization.terms import Term, query_terms
 from semblance.service.ports.documents import CutDocuments, Document, Version
-from semblance.service.ports.indexes import HybridHit, PassageHit, TermScore
+from semblance.service.ports.indexes import Hit, HybridHit, HybridHits, HybridPassage, PassageHit, TermScore
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,7 @@ class RankedTerms:
         terms: of the query that the passage has; their scores sum to `score`.
         score: by BM25.
         bonus: what the terms add to the measure's score, to order the hits; 0 where they are ordered by terms alone.
+        codes: how many of the codes of the query the document has; None if there are none.
     """
 
     vector_rank: int | None
@@ -28,11 +32,12 @@ class RankedTerms:
     terms: Sequence[TermScore]
     score: float
     bonus: float
+    codes: CodeTier | None
 
 
 @dataclass(frozen=True, slots=True)
 class RankedHit:
-    """A document with its score, best passages, the value that orders it, and its terms."""
+    """A document with its score, best passages and terms; `value` orders those of equal codes."""
 
     id: str
     score: float
@@ -43,11 +48,15 @@ class RankedHit:
 
 @dataclass(frozen=True, slots=True)
 class IndexHits:
-    """Candidates of each query in an index of `version`, and warnings about the filter."""
+    """Candidates of each query in an index, and warnings about the filter."""
 
-    version: Version
-    hits: Sequence[Sequence[HybridHit]]
+    found: Sequence[HybridHits]
     warnings: Sequence[RequestWarning]
+
+    @property
+    def version(self) -> Version:
+        """Version of the index when the first query was searched."""
+        return self.found[0].version
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +79,27 @@ class RankedHits:
         return {doc_id: document for doc_id, document in self.read.documents.items() if document.version <= newest}
 
 
+def codes_rank(terms: RankedTerms | None) -> int:
+    """Place of a hit by its codes, before anything else orders it."""
+    return CODE_TIERS.index(terms.codes) if terms and terms.codes else len(CODE_TIERS)
+
+
 def ids_of(hits: Sequence[Sequence[RankedHit]]) -> list[str]:
     """Ids of the documents of all hits, each once."""
     return list({hit.id for each in hits for hit in each})
+
+
+def missing_terms(query: str, missing: Sequence[Term]) -> list[str]:
+    """Missing terms as the query has them, without function words."""
+    asked = query_terms(query)
+    content = dict(zip(asked, say_much([query[term.start : term.end] for term in asked]), strict=True))
+    return [query[term.start : term.end] for term in missing if content[term]]
+
+
+def by_vector(version: Version, hits: Sequence[Hit]) -> HybridHits:
+    """Hits of a search by vectors alone."""
+    found = [
+        HybridHit(hit.id, rank, None, [HybridPassage(each.number, each.score, None) for each in hit.passages])
+        for rank, hit in enumerate(hits, 1)
+    ]
+    return HybridHits(version, found, codes=(), missing=())

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Set
 
 from semblance_client.vocabulary.search import Mode
 
 from semblance.service.ports.documents import PassageKey
-from semblance.service.ports.indexes import HybridHit, HybridPassage, PassageHit, TermScore
-from semblance.service.usecases.search.hits import RankedHit, RankedTerms
+from semblance.service.ports.indexes import HybridHit, HybridHits, HybridPassage, PassageHit, TermScore
+from semblance.service.usecases.search.hits import RankedHit, RankedTerms, codes_rank
 
 MAX_BONUS = 0.5  # that terms add to the score of a measure, however many and rare they are
 HALF_BONUS = 40.0  # score by BM25 that adds half of it
@@ -30,9 +30,9 @@ def term_bonus(term: TermScore, score: float, bonus: float) -> float:
 
 
 def ordered(
-    candidates: Iterable[HybridHit], scores: Mapping[PassageKey, float] | None, mode: Mode, k: int, passages: int
+    candidates: HybridHits, scores: Mapping[PassageKey, float] | None, mode: Mode, k: int, passages: int
 ) -> list[RankedHit]:
-    """The k best of the candidates, each with its best passages.
+    """The k best of the candidates, by codes and then by value, each with its best passages.
 
     Args:
         candidates: as an index found them.
@@ -41,14 +41,15 @@ def ordered(
         k: number of hits.
         passages: most passages of a hit.
     """
-    ranked = [_ranked(candidate, scores, mode, passages) for candidate in candidates]
-    return sorted(filter(None, ranked), key=lambda hit: (-hit.value, hit.id))[:k]
+    codes = frozenset(candidates.codes)
+    ranked = [_ranked(candidate, codes, scores, mode, passages) for candidate in candidates.hits]
+    return sorted(filter(None, ranked), key=lambda hit: (codes_rank(hit.terms), -hit.value, hit.id))[:k]
 
 
 def _ranked(
-    candidate: HybridHit, scores: Mapping[PassageKey, float] | None, mode: Mode, passages: int
+    candidate: HybridHit, codes: Set[str], scores: Mapping[PassageKey, float] | None, mode: Mode, passages: int
 ) -> RankedHit | None:
-    """A candidate with its best passages; None if no passage has a score."""
+    """A candidate with its passages, most codes first; None if no passage has a score."""
     found: list[tuple[float, PassageHit, RankedTerms | None]] = []
     for each in candidate.passages:
         score = each.score if scores is None else scores.get(PassageKey(candidate.id, each.number))
@@ -57,7 +58,7 @@ def _ranked(
             found.append((_value(score, match, mode), PassageHit(each.number, score), match))
     if not found:
         return None
-    found.sort(key=lambda each: (-each[0], each[1].number))
+    found.sort(key=lambda each: (-_count(codes, each[2]), -each[0], each[1].number))
     value, best, match = found[0]
     return RankedHit(candidate.id, best.score, [each for _, each, _ in found[:passages]], value, match)
 
@@ -67,7 +68,12 @@ def _match(candidate: HybridHit, passage: HybridPassage, mode: Mode) -> RankedTe
         return None
     score = sum(term.score for term in passage.terms)
     bonus = 0.0 if mode == "lexical" else bonus_of(score)
-    return RankedTerms(candidate.vector_rank, candidate.term_rank, passage.terms, score, bonus)
+    return RankedTerms(candidate.vector_rank, candidate.term_rank, passage.terms, score, bonus, candidate.codes)
+
+
+def _count(codes: Set[str], match: RankedTerms | None) -> int:
+    """Number of codes among the terms of a passage."""
+    return 0 if match is None else sum(each.term.text in codes for each in match.terms)
 
 
 def _value(score: float, match: RankedTerms | None, mode: Mode) -> float:

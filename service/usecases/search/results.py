@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -12,7 +11,7 @@ from semblance_client.vocabulary.matching import Facet, FacetValue
 from semblance_client.vocabulary.search import Highlight, Hit, Mark, Mode, Passage, Term, TermMatch
 
 from semblance.models.alignment.highlight import Highlight as Snippet
-from semblance.models.tokenization.terms import document_terms
+from semblance.models.tokenization.terms import places
 from semblance.service.ports import indexes
 from semblance.service.ports.calibration import FittedCalibration
 from semblance.service.ports.documents import Document, PassageKey
@@ -105,23 +104,22 @@ class SearchHit:
 
     def _term_match(self, ranked: RankedTerms, mode: Mode) -> TermMatch:
         at = self.passages[0].start
-        spans: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
-        for term in document_terms(self.text):
-            spans[term.text].append((at + term.start, at + term.end))
+        spans = places(self.text, [each.term for each in ranked.terms])
         return TermMatch(
             vector_rank=ranked.vector_rank,
             term_rank=ranked.term_rank,
             score=ranked.score,
             bonus=ranked.bonus,
             combined=None if mode == "lexical" else self.combined,
+            codes=ranked.codes,
             terms=[
                 Term(
-                    term=term.term,
+                    term=term.term.text,
                     idf=term.idf,
                     tf=term.tf,
                     score=term.score,
                     bonus=term_bonus(term, ranked.score, ranked.bonus),
-                    spans=spans[term.term],
+                    spans=[(at + start, at + end) for start, end in spans[term.term.text]],
                 )
                 for term in ranked.terms
             ],
@@ -138,6 +136,14 @@ def facets_response(facets: Mapping[str, indexes.Facet]) -> list[Facet]:
         )
         for field, facet in facets.items()
     ]
+
+
+def response_chars(hits: Sequence[Sequence[SearchHit]]) -> int:
+    """Approximate number of characters of the response."""
+    every = [hit for found in hits for hit in found]
+    links = sum(len(hit.explanation.links) for hit in every if hit.explanation)
+    texts = sum(passage.end - passage.start + 100 for hit in every for passage in hit.passages)
+    return 200 + texts + 200 * len(every) + 100 * links
 
 
 def _passage(text: str, passage: ScoredPassage) -> Passage:

@@ -22,12 +22,20 @@ from semblance.service.observability.stages import timed
 from semblance.service.ports.calibration import FittedCalibration
 from semblance.service.ports.document_store import DocumentReader
 from semblance.service.ports.documents import Collection, PassageKey
-from semblance.service.ports.indexes import Hit, HybridHit, HybridPassage, HybridQuery, IndexReader
+from semblance.service.ports.indexes import HybridQuery, IndexReader
 from semblance.service.threads import until_left
 from semblance.service.turns import Offload, in_thread
 from semblance.service.usecases.explain.best_passages import RESCORED_PASSAGES
 from semblance.service.usecases.explain.word_links import word_links
-from semblance.service.usecases.search.hits import IndexHits, RankedHit, RankedHits, ids_of
+from semblance.service.usecases.search.hits import (
+    IndexHits,
+    RankedHit,
+    RankedHits,
+    by_vector,
+    codes_rank,
+    ids_of,
+    missing_terms,
+)
 from semblance.service.usecases.search.ordering import AUTO_SHARE, ordered
 from semblance.service.usecases.search.params import SearchParams
 from semblance.service.usecases.search.rescoring import PassageScorer, ScoreSource
@@ -36,6 +44,7 @@ from semblance.service.usecases.search.results import (
     ScoredPassage,
     SearchHit,
     facets_response,
+    response_chars,
 )
 from semblance.service.usecases.stages import pair_score, pairs_with
 from semblance.service.usecases.text_embedder import InputText, TextEmbeddings
@@ -96,7 +105,7 @@ class SearchSession:
         def query(store: DocumentReader) -> RankedHits:
             found = self._search_index(params.candidates if hybrid else params.ranked, params.request.passages)
             hits = [
-                ordered(hit, None, params.request.mode, params.ranked, params.request.passages) for hit in found.hits
+                ordered(each, None, params.request.mode, params.ranked, params.request.passages) for each in found.found
             ]
             return RankedHits(found, hits, store.get_cut(self.scorer.collection.name, ids_of(hits)))
 
@@ -110,8 +119,8 @@ class SearchSession:
         with timed("search"):
             found = await self.scorer.access.search(lambda _: self._search_index(params.candidates, passages))
         hits: list[list[RankedHit]] = []
-        for query, candidates in zip(self.queries.embeddings, found.hits, strict=True):
-            keys = [PassageKey(hit.id, passage.number) for hit in candidates for passage in hit.passages]
+        for query, candidates in zip(self.queries.embeddings, found.found, strict=True):
+            keys = [PassageKey(hit.id, passage.number) for hit in candidates.hits for passage in hit.passages]
             scores = await self.scorer.scores(query, keys)
             hits.append(ordered(candidates, scores, params.request.mode, params.ranked, params.request.passages))
         return RankedHits(found, hits, await self.scorer.documents(ids_of(hits)))
@@ -134,7 +143,8 @@ class SearchSession:
         if request.highlight:
             options = HighlightOptions(request.highlight.chars, request.highlight.marks)
             kept = [await self._highlight(*each, options) for each in zip(self.queries.embeddings, kept, strict=True)]
-        return await self.offload.run("hits", _size(kept), lambda: self._response(kept, facets, ranking.index, source))
+        chars = response_chars(kept)
+        return await self.offload.run("hits", chars, lambda: self._response(kept, facets, ranking.index, source))
 
     def _with_documents(self, ranking: RankedHits) -> list[list[SearchHit]]:
         """Hits with their documents, except rewritten ones: their scores are of former texts."""
@@ -153,14 +163,19 @@ class SearchSession:
         self,
         hits: Sequence[Sequence[SearchHit]],
         facets: Sequence[Facets | None],
-        searched: IndexHits,
+        index: IndexHits,
         source: ScoreSource,
     ) -> SearchResults:
         mode, passages = self.params.request.mode, self.params.request.passages
         return SearchResults(
             results=[
-                Hits(hits=[hit.response(mode, passages, self.calibration) for hit in found], facets=counted)
-                for found, counted in zip(hits, facets, strict=True)
+                Hits(
+                    hits=[hit.response(mode, passages, self.calibration) for hit in found],
+                    facets=counted,
+                    codes=list(searched.codes),
+                    missing_terms=missing_terms(query.text, searched.missing),
+                )
+                for query, found, counted, searched in zip(self.params.queries, hits, facets, index.found, strict=True)
             ],
             model=self.scorer.encoder.name,
             space=self.scorer.encoder.space,
@@ -168,9 +183,9 @@ class SearchSession:
             measure=self.scorer.measure.name,
             calibration=self.calibration and self.calibration.summary,
             scored_from=source,
-            version=str(searched.version),
+            version=str(index.version),
             truncated=list(self.queries.truncated),
-            warnings=[*self.queries.warnings, *searched.warnings],
+            warnings=[*self.queries.warnings, *index.warnings],
             usage=Usage(tokens=self.queries.tokens, passages=self.queries.passages),
         )
 
@@ -190,7 +205,7 @@ class SearchSession:
         passing = [hit for hit in hits if self._is_enough(hit.score)]
         scored = await replace(self.scorer, encoder=pairs).embed({hit.best: hit.text for hit in passing}, "pooled")
         scores = {passage: pair_score(each) for passage, each in scored.items()}
-        best = sorted(passing, key=lambda hit: (-scores[hit.best], hit.document.id))
+        best = sorted(passing, key=lambda hit: (codes_rank(hit.terms), -scores[hit.best], hit.document.id))
         return [replace(hit, rerank_score=scores[hit.best]) for hit in best]
 
     async def _facets(self, ranking: RankedHits) -> list[Facets]:
@@ -202,11 +217,8 @@ class SearchSession:
             if not self.params.counts_hits:
                 whole = Facets(count=matching.documents, facets=facets_response(matching.facets))
                 return [whole] * len(ranking.hits)
-            own = (
-                0
-                if self.params.request.like is None
-                else self.index.count(where, {}, [self.params.request.like]).documents
-            )
+            like = self.params.request.like
+            own = 0 if like is None else self.index.count(where, {}, [like]).documents
             found: list[Facets] = []
             for hits in ranking.hits:
                 passing = [hit.id for hit in hits if self._is_enough(hit.score)]
@@ -252,15 +264,15 @@ class SearchSession:
         if (like := self.params.request.like) is None:
             return self._find(k, passages)
         found = self._find(k + 1, passages)
-        return replace(found, hits=[[hit for hit in each if hit.id != like][:k] for each in found.hits])
+        others = [replace(each, hits=[hit for hit in each.hits if hit.id != like][:k]) for each in found.found]
+        return replace(found, found=others)
 
     def _find(self, k: int, passages: int) -> IndexHits:
         where, mode = self.params.where, self.params.request.mode
         directions = unit_rows(np.stack([query.pooled() for query in self.queries.embeddings])).astype(np.float32)
         if mode == "vector":
             version, hits = self.index.search(directions, k, where, passages)
-            ranked = [[_without_terms(*each) for each in enumerate(own, 1)] for own in hits]
-            return IndexHits(version, ranked, self.index.mismatches(where or EVERYTHING))
+            return IndexHits([by_vector(version, own) for own in hits], self.index.mismatches(where or EVERYTHING))
         found = [
             self.index.search_hybrid(
                 HybridQuery(
@@ -275,8 +287,7 @@ class SearchSession:
             )
             for vector, text in zip(directions, self.params.queries, strict=True)
         ]
-        warnings = self.index.mismatches(where or EVERYTHING)
-        return IndexHits(found[0].version, [each.hits for each in found], warnings)
+        return IndexHits(found, self.index.mismatches(where or EVERYTHING))
 
     async def _explain(
         self, explainer: Explainable, query: TokenEmbeddings, hits: Sequence[SearchHit]
@@ -293,19 +304,4 @@ class SearchSession:
         explained = await in_thread(explain)
         if self.params.request.mode == "lexical" or self.params.choice or self.reranker:
             return explained
-        return sorted(explained, key=lambda hit: (-hit.combined, hit.document.id))
-
-
-def _size(hits: Sequence[Sequence[SearchHit]]) -> int:
-    """Approximate number of characters of the response."""
-    every = [hit for found in hits for hit in found]
-    links = sum(len(hit.explanation.links) for hit in every if hit.explanation)
-    texts = sum(passage.end - passage.start + 100 for hit in every for passage in hit.passages)
-    return 200 + texts + 200 * len(every) + 100 * links
-
-
-def _without_terms(rank: int, hit: Hit) -> HybridHit:
-    """A hit of a search by vectors alone."""
-    return HybridHit(
-        hit.id, rank, None, [HybridPassage(passage.number, passage.score, None) for passage in hit.passages]
-    )
+        return sorted(explained, key=lambda hit: (codes_rank(hit.terms), -hit.combined, hit.document.id))

@@ -148,3 +148,21 @@ def test_a_text_without_words_has_an_empty_snippet() -> None:
     empty = Explanation(0.25, units_of(""), units_of(""), np.zeros((0, 0)), np.zeros((0, 0)), 0.25, ("a", "b"))
     found = highlight(empty, HighlightOptions())
     assert (found.start, found.end, found.marks, found.rest, found.special) == (0, 0, (), 0.0, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "unmarked"),
+    [
+        ("error E-117", "It shows error E-113 again.", {"E", "-", "113"}),
+        ("error E-117 of 4711", "It shows error E-117, as part 4711 does.", set()),
+        ("part 4711", "The part E-4711 is here.", {"E"}),
+        ("in 1998", "It was in 1997 and 2,500 days.", {"1997", "2,500"}),
+    ],
+)
+def test_codes_and_numbers_that_differ_are_not_marked(
+    minilm: Transformer, query: str, text: str, unmarked: set[str]
+) -> None:
+    found = highlight(explanation_of(minilm, query, text), HighlightOptions(marks=50))
+    marked = {word for mark in found.marks for word in text[mark.start : mark.end].split()}
+    assert not marked & unmarked
+    assert not any(word in mark for word in unmarked for mark in marked if word != "-")

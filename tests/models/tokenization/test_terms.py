@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.models.tokenization.terms import document_terms, query_terms
+from semblance.models.tokenization.terms import document_terms, places, query_terms
 from semblance.models.tokenization.words import WholeWords
 
 WORDS = (
@@ -25,6 +25,10 @@ def words(text: str) -> list[str]:
     return [term.text for term in document_terms(text)]
 
 
+def queried(text: str) -> list[str]:
+    return [term.text for term in query_terms(text)]
+
+
 @given(text=TEXTS | st.text(max_size=12))
 def test_the_span_of_a_term_has_the_term(text: str) -> None:
     for term in document_terms(text):
@@ -34,7 +38,7 @@ def test_the_span_of_a_term_has_the_term(text: str) -> None:
 
 @given(text=TEXTS | st.text(max_size=12))
 def test_terms_are_folded_and_not_empty(text: str) -> None:
-    for term in {*words(text), *query_terms(text)}:
+    for term in {*words(text), *queried(text)}:
         assert term
         assert term == unicodedata.normalize("NFC", term)
         assert not any(unicodedata.category(character) == "Cf" for character in term)
@@ -62,7 +66,7 @@ def test_terms_do_not_depend_on_the_normal_form(text: str) -> None:
 )
 def test_texts_that_readers_hold_for_equal_have_equal_terms(text: str, other: str) -> None:
     assert words(text) == words(other)
-    assert query_terms(text) == query_terms(other)
+    assert queried(text) == queried(other)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +81,7 @@ def test_signs_that_make_another_word_are_kept(text: str, other: str) -> None:
 def test_every_hyphen_joins_words(hyphens: list[str]) -> None:
     first, second = hyphens
     assert words(f"Über E{first}47{second}11") == ["uber", "e", "47", "11", "e-47-11"]
-    assert query_terms(f"well{first}known") == ["well", "known"]
+    assert queried(f"well{first}known") == ["well", "known"]
 
 
 @given(word=st.sampled_from(["cooperate", "naïve", "E-4711", "ガズ", "東京都", "한국어", "كتاب"]), data=st.data())
@@ -85,7 +89,7 @@ def test_invisible_characters_split_no_word(word: str, data: st.DataObject) -> N
     at = data.draw(st.integers(1, len(word)).filter(lambda at: word[at : at + 1] != "-" and word[at - 1] != "-"))
     changed = word[:at] + data.draw(st.text(INVISIBLE, min_size=1, max_size=2)) + word[at:]
     assert words(changed) == words(word)
-    assert query_terms(changed) == query_terms(word)
+    assert queried(changed) == queried(word)
 
 
 @pytest.mark.parametrize(
@@ -114,3 +118,26 @@ def test_case_matters_only_if_the_vocabulary_has_it() -> None:
     assert [token.row for token in tokens] == [0, 1, 1, 2]
     [lower] = WholeWords({"apple": 0, "pie": 1})(["Apple PIE"])
     assert [token.row for token in lower] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("E-117 fails", {"e": "part", "117": "part", "e-117": "code", "fails": "word"}),
+        ("order 76577 of 1998", {"order": "word", "76577": "code", "of": "word", "1998": "word"}),
+        ("B2B in the 1990s, 27th", {"b2b": "code", "in": "word", "the": "word", "1990s": "word", "27th": "word"}),
+        ("2024-05-01", {"2024": "part", "05": "part", "01": "part", "2024-05-01": "code"}),
+        ("don't 東京", {"don": "word", "t": "word", "東": "unspaced", "京": "unspaced", "東京": "unspaced"}),
+    ],
+)
+def test_terms_with_digits_beside_something_else_are_codes(text: str, kinds: dict[str, str]) -> None:
+    assert {term.text: term.kind for term in document_terms(text)} == kinds
+
+
+def test_a_part_of_a_code_finds_no_part_of_another() -> None:
+    text = "E-117, e 4711, E-4711"
+    part, *_ = query_terms("E-4711")
+    word, *_ = query_terms("e")
+    assert places(text, [part]) == {"e": [(7, 8)]}
+    assert places(text, [word]) == {"e": [(0, 1), (7, 8), (15, 16)]}
+    assert places(text, query_terms("E-4711 e"))["e"] == places(text, [word])["e"]

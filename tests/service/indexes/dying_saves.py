@@ -17,6 +17,7 @@ import faiss
 import numpy as np
 
 from semblance.models.embeddings import unit_rows
+from semblance.models.tokenization.terms import query_terms
 from semblance.service.indexes import snapshots
 from semblance.service.indexes.collection_index import CollectionIndex
 from semblance.service.ports.documents import Collection, CollectionSettings, VectorChange, Version
@@ -64,7 +65,7 @@ def content(index: CollectionIndex) -> dict[str, Any]:
         "version": index.version,
         "live": list(rows._live),
         "rows": index.rows,
-        "terms": rows.terms(["a", "no", "text", "12"], range(index.rows)),
+        "terms": rows.terms(query_terms("a no text 12"), range(index.rows)),
         "documents": {doc_id: (rows.of(doc_id), vectors[doc_id].tobytes(), metadata[doc_id]) for doc_id in metadata},
     }
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from semblance.models.tokenization.terms import query_terms
 from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.errors import IndexDamaged
@@ -69,7 +70,7 @@ async def answers(node: LocalNode) -> Any:
 
     def ask(index: Any) -> Any:
         where = parse_filter({"tags": "river"})
-        hybrid = index.search_hybrid(HybridQuery(query, ["parcel", "lamp", "12"]), 10, None, 1)
+        hybrid = index.search_hybrid(HybridQuery(query, query_terms("parcel lamp 12")), 10, None, 1)
         return (
             index.search(query[None], 10, None)[1],
             index.search(query[None], 10, where)[1],

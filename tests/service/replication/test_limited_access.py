@@ -27,6 +27,7 @@ from semblance_client.vocabulary.matching import (
 )
 from semblance_client.vocabulary.search import Mode, SearchRequest
 
+from semblance.models.tokenization.terms import query_terms
 from semblance.service.callers import UNLIMITED, Permission, current_permission, set_caller
 from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
@@ -34,7 +35,7 @@ from semblance.service.errors import Forbidden, ForbiddenDocuments, UnknownColle
 from semblance.service.filters import OneOf, matches, parse_filter
 from semblance.service.ports.document_store import DocumentReader, DocumentWriter
 from semblance.service.ports.documents import Document, PassageKey, VectorChange, Write
-from semblance.service.ports.indexes import IndexReader
+from semblance.service.ports.indexes import HybridQuery, IndexReader
 from semblance.service.replication import limited_views
 from semblance.service.replication.limited_views import LimitedIndex, LimitedReader, LimitedWriter
 from semblance.service.usecases.cursors import Place, write_cursor
@@ -342,6 +343,24 @@ async def test_hidden_documents_are_not_read_by_views(whole: Service) -> None:
     assert (await whole.access.current("faq", None))[1] is index
 
 
+async def test_codes_and_missing_terms_tell_nothing_of_others(whole: Service) -> None:
+    """Nor does a code of others' documents cease to be rare."""
+    texts = {f"z{i}": ("pump E-4711", {"tenant": "zeta"}) for i in range(9)}
+    await whole.put({**texts, "b": ("pump E-4711", {"tenant": "acme"}), "c": ("lamp E-4711", {"tenant": "acme"})})
+    _, index = await whole.local.current("faq", None)
+    with permission(ACME):
+        _, view = await whole.access.current("faq", None)
+    query = HybridQuery(index.vectors(["b"])["b"][0], query_terms("the pump of zeta E-4711, E-12"))
+    limited, everything = (each.search_hybrid(query, 9, None, 1) for each in (view, index))
+    assert (limited.codes, everything.codes) == (["e-4711", "e-12"], ["e-12"])
+    assert {hit.id: hit.codes for hit in limited.hits} == {"b": "some", "c": "some"}
+    assert [term.text for term in limited.missing] == ["the", "of", "zeta", "e-12"]
+    for i in range(9):
+        await whole.put({f"z{i}": ("the pump of zeta, E-12", {"tenant": "zeta"})})
+    again = view.search_hybrid(query, 9, None, 1)
+    assert (again.codes, again.missing) == (limited.codes, limited.missing)
+
+
 @pytest.mark.parametrize("former", ["acme", "zeta"])
 async def test_vectors_and_terms_are_not_read_in_a_race(
     whole: Service, monkeypatch: pytest.MonkeyPatch, former: str
@@ -351,7 +370,8 @@ async def test_vectors_and_terms_are_not_read_in_a_race(
     _, index = await whole.local.current("faq", None)
     with permission(ACME):
         _, view = await whole.access.current("faq", None)
-    vectors, terms_of, key = index.vectors(["a"]), index.terms_of(["cat"], [PassageKey("a", 0)]), PassageKey("a", 0)
+    key = PassageKey("a", 0)
+    vectors, terms_of = index.vectors(["a"]), index.terms_of(query_terms("cat"), [key])
     assert (len(vectors), len(terms_of)) == (1, 1)
 
     def handing_over(found: dict[Any, Any]) -> Callable[..., dict[Any, Any]]:
@@ -366,7 +386,7 @@ async def test_vectors_and_terms_are_not_read_in_a_race(
     assert view.vectors(["a"]) == {}
     index.apply([VectorChange("a", 10, vectors["a"], {"tenant": former}, ["cat"])])
     monkeypatch.setattr(index, "terms_of", handing_over(terms_of))
-    assert view.terms_of(["cat"], [key]) == {}
+    assert view.terms_of(query_terms("cat"), [key]) == {}
 
 
 async def test_deletions_leave_out_documents_that_change_hands(whole: Service) -> None:

@@ -55,7 +55,7 @@ async def test_a_text_never_has_the_terms_of_another(store: InterruptedStore, se
     assert [each.id for each in found.passages] == ["d", "e"]
     for each in found.passages:
         text = tokens_of(each.tokens).text.replace(",", "").split()
-        assert {term.term: term.tf for term in each.terms} == {
+        assert {term.term.text: term.tf for term in each.terms} == {
             word: text.count(word) for word in ("a", "cat") if word in text
         }
     rewritten = number < 3  # the second read of the first attempt is the last one

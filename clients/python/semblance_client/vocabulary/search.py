@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, Self, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias, get_args
 
 from pydantic import (
     ConfigDict,
@@ -44,6 +44,9 @@ MAX_GROUP = 100
 _FORMS = 'give query, such as {"query": "a text"}, or queries, as a list of texts, or like, as the id of a document'
 
 Mode: TypeAlias = Literal["vector", "lexical", "hybrid", "auto"]
+CodeTier: TypeAlias = Literal["all", "some", "none"]
+CODE_TIERS: tuple[CodeTier, ...] = get_args(CodeTier)
+"""In the order of the hits."""
 
 
 class HighlightSizes(RequestBody):
@@ -193,7 +196,10 @@ class TermMatch(ResponseBody):
     bonus: float
     """What the terms add to `score`, to order the hits: the sum of those of the terms."""
     combined: float | None
-    """Score and bonus, which order the hits; null in mode lexical."""
+    """Score and bonus, which order the hits of equal `codes`; null in mode lexical."""
+    codes: CodeTier | None = None
+    """How many of the query's codes the document has, which orders the hits before anything else; null if the query
+    has none."""
     terms: list[Term]
 
 
@@ -260,6 +266,13 @@ class Hits(ResponseBody):
     hits: list[Hit]
     facets: Facets | None = None
     """Null unless requested."""
+    codes: list[str] = Field(default_factory=list)
+    """Codes of the query, such as part numbers and dates, that at most three documents have, or one in a thousand of
+    those that may be read; of a query of nothing else, all. Documents with all of them come first, then those with
+    some. Empty in mode vector."""
+    missing_terms: list[str] = Field(default_factory=list)
+    """Words and codes of the query that no document has that may be read and passes the filter; without function
+    words. Empty in mode vector."""
 
 
 class SearchResults(Scored):

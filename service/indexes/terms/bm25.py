@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semblance.models.embeddings import Doubles
-from semblance.models.tokenization.terms import document_terms
+from semblance.models.tokenization.terms import Term, document_terms
 from semblance.service.indexes.columns.array_file import Array, Pieces, in_one
 from semblance.service.indexes.columns.string_numbers import digest
-from semblance.service.indexes.columns.term_rows import TermRows
+from semblance.service.indexes.columns.term_rows import TermArray, TermRows
 from semblance.service.ports.indexes import TermScore
 
 Rows: TypeAlias = NDArray[np.int64]  # row numbers, ascending
@@ -29,13 +29,14 @@ COMMON_SHARE = 0.05  # of the rows; a term of more only scores rows that other t
 MAX_TERMS = 256  # of a query; of more, the rarest are searched
 FEW_SHARE = 0.01  # of the rows; fewer allowed ones are scored one by one
 _UINT32, _UINT64 = "I", "Q"  # type codes of arrays
+_PART = "\x1f"  # begins the name under which a part of a code is kept, apart from the same word outside of codes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _QueryTerm:
     """A term of a query: its idf, the live rows that have it, and how many times each has."""
 
-    text: str
+    term: Term
     idf: float
     rows: Rows
     counts: Counts
@@ -53,7 +54,7 @@ class _QueryTerm:
 
 @dataclass(frozen=True, slots=True)
 class TextTerms:
-    """The terms of a text with the number of times that it has each, and its digest."""
+    """The number of each term of a text, by the name under which it is kept, and its digest."""
 
     counts: Mapping[str, int]
     digest: int
@@ -61,7 +62,7 @@ class TextTerms:
     @classmethod
     def of(cls, text: str) -> Self:
         """Split a text."""
-        return cls(Counter(term.text for term in document_terms(text)), digest(text))
+        return cls(Counter(map(_name, document_terms(text))), digest(text))
 
 
 class Bm25:
@@ -128,11 +129,15 @@ class Bm25:
         live = np.frombuffer(self._live, np.bool_)
         return sum(int(np.count_nonzero(live[rows])) for rows in self._terms.all_rows())
 
-    def information(self, terms: Sequence[str]) -> dict[str, float]:
-        """The idf of each term."""
-        return {each.text: each.idf for each in self._query(terms)}
+    def information(self, terms: Sequence[Term]) -> float:
+        """Sum of the idf of some terms."""
+        return sum(each.idf for each in self._query(terms))
 
-    def best(self, terms: Sequence[str], k: int, allowed: Rows | None) -> list[tuple[int, float]]:
+    def rows_with(self, term: Term) -> Rows:
+        """The rows that have a term of a query."""
+        return self._query_term(term).rows
+
+    def best(self, terms: Sequence[Term], k: int, allowed: Rows | None) -> list[tuple[int, float]]:
         """Find the k best of the `allowed` rows (None: all) that have a term.
 
         Best first, and equals by row, with all that tie with the last. The score of a row does not depend on k.
@@ -156,7 +161,7 @@ class Bm25:
         rows = np.flatnonzero(scores)
         return _highest(rows, scores[rows], k, permitted)
 
-    def explain(self, terms: Sequence[str], rows: Sequence[int]) -> list[list[TermScore]]:
+    def explain(self, terms: Sequence[Term], rows: Sequence[int]) -> list[list[TermScore]]:
         """The terms of a query that each row has, with their parts of its score."""
         numbers = np.array(rows, np.int64)
         found: list[list[TermScore]] = [[] for _ in rows]
@@ -166,7 +171,7 @@ class Bm25:
             counts = term.counts_in(numbers)
             parts = self._part(term, counts, numbers)
             for i in np.flatnonzero(counts):
-                found[i].append(TermScore(term.text, term.idf, int(counts[i]), float(parts[i])))
+                found[i].append(TermScore(term.term, term.idf, int(counts[i]), float(parts[i])))
         return found
 
     def pieces(self) -> Mapping[str, Pieces]:
@@ -195,15 +200,19 @@ class Bm25:
         """Read the terms from arrays that were saved, not from memory."""
         self._terms = TermRows(arrays)
 
-    def _query(self, terms: Sequence[str]) -> list[_QueryTerm]:
+    def _query(self, terms: Sequence[Term]) -> list[_QueryTerm]:
         """The rarest terms of a query, in order; those that no row has are left out first."""
         if len(terms) > MAX_TERMS:
-            terms = sorted(terms, key=lambda term: self._terms.count(term) or math.inf)[:MAX_TERMS]
+            terms = sorted(terms, key=lambda term: self._count(term) or math.inf)[:MAX_TERMS]
         query = [self._query_term(term) for term in terms]
         return sorted(query, key=lambda each: len(each.rows))
 
-    def _query_term(self, term: str) -> _QueryTerm:
-        found, counts = self._terms.of(term)
+    def _count(self, term: Term) -> int:
+        """Number of rows found by a term of a query, removed ones included."""
+        return sum(map(self._terms.count, _names_found(term)))
+
+    def _query_term(self, term: Term) -> _QueryTerm:
+        found, counts = _merged([self._terms.of(name) for name in _names_found(term)])
         rows = found.astype(np.int64)
         if self._live_rows < len(self):
             live = np.frombuffer(self._live, np.bool_)[rows]
@@ -224,6 +233,27 @@ class Bm25:
         tf = counts.astype(np.float64)
         part: Doubles = term.idf * tf * (K1 + 1) / (tf + K1 * (1 - B + B * lengths / mean))
         return part
+
+
+def _name(term: Term) -> str:
+    """Under which a term of a document is kept."""
+    return _PART + term.text if term.kind == "part" else term.text
+
+
+def _names_found(term: Term) -> Sequence[str]:
+    """The names that a term of a query finds, as `Term.finds` says."""
+    return [term.text] if term.kind == "part" else [term.text, _PART + term.text]
+
+
+def _merged(lists: Sequence[tuple[TermArray, TermArray]]) -> tuple[TermArray, TermArray]:
+    """Ascending rows of several lists, with the sum of their counts."""
+    filled = [each for each in lists if len(each[0])]
+    if len(filled) < 2:
+        return filled[0] if filled else lists[0]
+    rows, places = np.unique(np.concatenate([rows for rows, _ in filled]), return_inverse=True)
+    counts = np.zeros(len(rows), np.uint32)
+    np.add.at(counts, places, np.concatenate([counts for _, counts in filled]))
+    return rows, counts
 
 
 def _highest(

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from semblance.models.embeddings import Doubles
 from semblance.models.tokenization.terms import query_terms
-from semblance.service.indexes import bm25
-from semblance.service.indexes.bm25 import Bm25, TextTerms
 from semblance.service.indexes.columns.array_file import write_arrays
+from semblance.service.indexes.terms import bm25
+from semblance.service.indexes.terms.bm25 import Bm25, TextTerms
 from tests.support.array_files import map_arrays
 from tests.support.plain_bm25 import bm25_scores
 
@@ -92,12 +92,12 @@ def test_of_too_many_terms_the_rarest_are_searched(monkeypatch: pytest.MonkeyPat
     words = [f"word{i}" for i in range(30)]
     texts = {row: " ".join(words[: len(words) - row]) for row in range(len(words))}  # the first word is in all
     index = filled(list(texts.values()))
-    query = [f"unknown{i}" for i in range(10)] + words
+    query = query_terms(" ".join([f"unknown{i}" for i in range(10)] + words))
     rarest = words[20:]
     expected = sorted(bm25_scores(texts, " ".join(rarest)).values(), reverse=True)
     assert [score for _, score in index.best(query, 9, None)] == pytest.approx(expected[:9], abs=1e-9)
-    assert {term.term for term in index.explain(query, [0])[0]} == set(rarest)
-    assert index.information(query) == index.information(rarest)
+    assert {each.term.text for each in index.explain(query, [0])[0]} == set(rarest)
+    assert index.information(query) == index.information(query_terms(" ".join(rarest)))
 
 
 def test_scores_agree_with_sqlite_for_rare_terms() -> None:
@@ -110,7 +110,7 @@ def test_scores_agree_with_sqlite_for_rare_terms() -> None:
     table.executemany("INSERT INTO texts VALUES (?)", [(text,) for text in texts])
     index = filled(texts)
     for word in words[:20]:
-        found = index.best([word], 300, None)
+        found = index.best(query_terms(word), 300, None)
         rows = table.execute("SELECT rowid, bm25(texts) FROM texts WHERE texts MATCH ?", (word,)).fetchall()
         n = len(rows)
         factor = math.log(1 + (200 - n + 0.5) / (n + 0.5)) / math.log((200 - n + 0.5) / (n + 0.5))

@@ -12,8 +12,9 @@ import pytest
 from semblance.models.tokenization.terms import Term, document_terms, query_terms
 from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
-from semblance.service.indexes import bm25, snapshots
+from semblance.service.indexes import snapshots
 from semblance.service.indexes.index_folder import IndexFolder
+from semblance.service.indexes.terms import bm25
 from semblance.service.ports.documents import CollectionSettings, Document, Write
 from semblance.service.ports.indexes import HybridQuery, VectorIndex
 from semblance.service.replication.local_node import LocalNode

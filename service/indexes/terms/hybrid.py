@@ -1,0 +1,83 @@
+"""Searches by vectors and by terms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, repeat
+
+from semblance.models.embeddings import Floats
+from semblance.service.filters import Filter
+from semblance.service.indexes.nearest import NearestDocuments
+from semblance.service.indexes.passage_rows import PassageRows
+from semblance.service.indexes.terms.fusion import FusedRank, fused_ranks
+from semblance.service.indexes.terms.query_codes import query_codes
+from semblance.service.ports.documents import Version
+from semblance.service.ports.indexes import Hit, HybridHit, HybridHits, HybridPassage, HybridQuery
+
+MATCHED_DOCUMENTS = 10  # best ones by terms, of which one must have enough of the query
+
+
+@dataclass(frozen=True, slots=True)
+class HybridSearch:
+    """Candidates by vectors and terms, with the terms of each.
+
+    Attributes:
+        documents: of the rows.
+        nearest: which scores the passages.
+        passages: of each list, for a document.
+    """
+
+    documents: PassageRows
+    nearest: NearestDocuments
+    passages: int
+
+    def search(
+        self, query: HybridQuery, k: int, where: Filter | None, by_vector: Sequence[Hit], version: Version
+    ) -> HybridHits:
+        """Find k matching documents by codes, by vectors and by terms.
+
+        Args:
+            query: its vector and terms.
+            k: number of documents.
+            where: None matches all documents.
+            by_vector: the k nearest ones.
+            version: of the index.
+        """
+        codes = query_codes(query.terms, self.documents, query.visible, where)
+        by_terms = self.documents.best_by_terms(query.terms, k, where)
+        terms = query.terms if codes.found or self._enough_matched(query, by_terms) else ()
+        near = {hit.id: hit for hit in by_vector}
+        ranked = codes.before(fused_ranks(list(near), list(by_terms) if terms else []))[:k]
+        rows = [
+            self._rows_to_score(
+                query.vector, each, near.get(each.id), [*codes.rows_of(each.id), *by_terms.get(each.id, ())]
+            )
+            for each in ranked
+        ]
+        flat = [row for each in rows for row in each]
+        scores = self.nearest.scores(query.vector, flat)
+        terms_of = self.documents.terms(terms, flat) if terms else repeat(None)
+        scored = map(HybridPassage, map(self.documents.number, flat), scores, terms_of)
+        hits = [
+            HybridHit(each.id, each.vector_rank, each.term_rank, list(islice(scored, len(own))), codes.tier(each.id))
+            for each, own in zip(ranked, rows, strict=True)
+        ]
+        return HybridHits(version, hits, list(codes.rows), self.documents.missing(query.terms, where))
+
+    def _enough_matched(self, query: HybridQuery, by_terms: Mapping[str, Sequence[int]]) -> bool:
+        """Whether one of the best documents by terms has enough of the query."""
+        if query.min_share == 0.0 or not by_terms:
+            return query.min_share == 0.0
+        rows = [own[0] for own in islice(by_terms.values(), MATCHED_DOCUMENTS)]
+        return self.documents.matched_share(query.terms, rows) >= query.min_share
+
+    def _rows_to_score(
+        self, query: Floats, document: FusedRank, near: Hit | None, by_terms: Sequence[int]
+    ) -> list[int]:
+        """The nearest rows of a document, and those with its codes and terms, the best first."""
+        rows = self.documents.of(document.id)
+        if len(rows) == 1:
+            return list(rows)
+        hit = near or self.nearest.with_passages(query, Hit(document.id, 0.0, []), self.passages)
+        return list(dict.fromkeys([*(rows[each.number] for each in hit.passages), *by_terms[: self.passages]]))

@@ -1,0 +1,86 @@
+"""The codes of a query, such as part numbers, and the documents that have them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyroaring import BitMap
+from semblance_client.vocabulary.search import CODE_TIERS, CodeTier
+
+from semblance.models.tokenization.terms import Term
+from semblance.service.filters import Filter
+from semblance.service.indexes.passage_rows import PassageRows
+from semblance.service.indexes.terms.fusion import FusedRank
+
+RARE_DOCUMENTS = 3
+RARE_SHARE = 0.001  # of the documents
+_PASSAGES = 16  # of a document with a code, at most on average; a code in more rows is not rare
+
+
+@dataclass(frozen=True, slots=True)
+class QueryCodes:
+    """Codes of a query that order its hits.
+
+    Attributes:
+        rows: of the matching documents that have a code, by code.
+        documents: of the rows.
+        holders: matching documents with a rare code; of codes that many have, a search by terms finds the best ones.
+    """
+
+    rows: Mapping[str, BitMap]
+    documents: PassageRows
+    holders: Sequence[str]
+
+    @property
+    def found(self) -> bool:
+        """Whether any matching document has a code."""
+        return any(self.rows.values())
+
+    def tier(self, doc_id: str) -> CodeTier | None:
+        """Share of the codes that a document has; None if the query has none."""
+        if not self.rows:
+            return None
+        own = self.documents.of(doc_id)
+        found = sum(any(row in rows for row in own) for rows in self.rows.values())
+        return "all" if found == len(self.rows) else "some" if found else "none"
+
+    def rows_of(self, doc_id: str) -> list[int]:
+        """Rows of a document that have a code."""
+        return [row for row in self.documents.of(doc_id) if any(row in rows for rows in self.rows.values())]
+
+    def before(self, ranked: Sequence[FusedRank]) -> list[FusedRank]:
+        """Documents with all codes, then with some, then the others; equals stay in order."""
+        known = {each.id for each in ranked}
+        every = [*ranked, *(FusedRank(doc_id, None, None) for doc_id in self.holders if doc_id not in known)]
+        return sorted(every, key=lambda each: CODE_TIERS.index(self.tier(each.id) or "none"))
+
+
+def query_codes(
+    terms: Sequence[Term], documents: PassageRows, visible: Filter | None, where: Filter | None
+) -> QueryCodes:
+    """Find the codes of a query that at most three visible documents have, or one in a thousand.
+
+    In a query of nothing but codes, all count, however many documents have them.
+
+    Args:
+        terms: of a query.
+        documents: of the rows.
+        visible: documents by which a code is rare; None is all.
+        where: documents to find; None is all.
+    """
+    asked = [term for term in terms if term.kind == "code"]
+    if not asked:
+        return QueryCodes({}, documents, [])
+    known, allowed = documents.allowed(visible), documents.allowed(where)
+    most = max(RARE_DOCUMENTS, int(RARE_SHARE * documents.count(known)))
+    rows = {term.text: BitMap(documents.rows_with(term)) & known for term in asked}
+    rare = {
+        code: own
+        for code, own in rows.items()
+        if len(own) <= most * _PASSAGES and documents.count_any(list(own)) <= most
+    }
+    nothing_else = all(term.kind in ("code", "part") for term in terms)
+    holders = sorted({documents.document(row) for row in BitMap.union(BitMap(), *rare.values()) & allowed})
+    counted = rows if nothing_else else rare
+    return QueryCodes({code: own & allowed for code, own in counted.items()}, documents, holders)

@@ -1,0 +1,87 @@
+"""Searches for codes: documents that have them come first, and what no document has is named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.integration.conftest import Api
+
+MODES = ["lexical", "hybrid", "auto"]
+FAULTS = ["leaks water", "stops in the night", "shows an error", "smells of smoke", "makes a noise", "does not heat"]
+MACHINES = ["coffee machine", "washing machine", "dishwasher", "boiler"]
+TICKETS = {
+    f"t{i:03}": f"The {MACHINES[i % 4]} {FAULTS[i % 6]} after {2 + i % 3} days: E-{100 + i}. It has order {76500 + i}."
+    for i in range(60)
+}
+PLAIN = {"money": "Refunds are paid within five days.", "flat": "A flat with 2 bedrooms, built in 1998."}
+
+
+@pytest.fixture(scope="module")
+def api(http: httpx2.Client) -> Api:
+    api = Api(http)
+    api.collection("tickets", tokens="int8")
+    api.store("tickets", *({"id": key, "text": text} for key, text in {**TICKETS, **PLAIN}.items()))
+    return api
+
+
+def search(api: Api, query: str, **options: object) -> dict[str, Any]:
+    [found] = api.ok("/search", {"query": query, "collection": "tickets", **options})["results"]
+    return dict(found)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("form", ["{}", "my coffee machine shows error {}", "what is the state of {}?"])
+def test_documents_with_the_code_of_a_query_come_first(api: Api, mode: str, form: str) -> None:
+    for i in (0, 13, 17, 59):
+        for code in (f"E-{100 + i}", f"{76500 + i}"):
+            found = search(api, form.format(code), mode=mode, k=5)
+            assert found["codes"] == [code.lower()]
+            assert [hit["id"] for hit in found["hits"]][:1] == [f"t{i:03}"]
+            assert [hit["lexical"]["codes"] for hit in found["hits"]] == ["all", *["none"] * (len(found["hits"]) - 1)]
+            assert found["missing_terms"] in ([], ["state"])
+
+
+@pytest.mark.parametrize("measure", ["cosine", "rcmd_words"])
+def test_all_codes_come_before_some(api: Api, measure: str) -> None:
+    found = search(api, "E-117 of order 76517, not E-118", mode="hybrid", measure=measure, k=4, explain=True)
+    assert found["codes"] == ["e-117", "76517", "e-118"]
+    assert [(hit["id"], hit["lexical"]["codes"]) for hit in found["hits"][:2]] == [("t017", "some"), ("t018", "some")]
+    both = search(api, "E-117 of order 76517", mode="hybrid", measure=measure, k=4, min_score=-1)
+    assert [hit["lexical"]["codes"] for hit in both["hits"]] == ["all", "none", "none", "none"]
+    for hit in [*found["hits"], *both["hits"]]:
+        assert hit["lexical"]["combined"] == pytest.approx(hit["score"] + hit["lexical"]["bonus"], abs=1e-12)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_code_that_no_document_has_is_missing(api: Api, mode: str) -> None:
+    found = search(api, "my boiler shows E-999", mode=mode, highlight=True)
+    assert (found["codes"], found["missing_terms"]) == (["e-999"], ["E-999"])
+    for hit in found["hits"]:
+        assert not hit["lexical"] or not {term["term"] for term in hit["lexical"]["terms"]} & {"e", "999", "e-999"}
+        marked = [hit["text"][mark["start"] : mark["end"]] for mark in hit["highlight"]["marks"]]
+        assert not any(character.isdigit() for mark in marked for character in mark)
+
+
+def test_words_that_no_document_has_are_missing(api: Api) -> None:
+    found = search(api, "Where is the Zyzzyva of my BOILER?", mode="hybrid")
+    assert found["missing_terms"] == ["Zyzzyva"]
+    assert search(api, "boiler", mode="hybrid", filter={"shop": "none"})["missing_terms"] == ["boiler"]
+    assert search(api, "Zyzzyva")["missing_terms"] == [], "mode vector does not look at terms"
+
+
+@pytest.mark.parametrize("query", ["a flat with 2 bedrooms", "built in 1998", "boilers of the 1990s, the 3rd"])
+def test_plain_numbers_are_ordinary_terms(api: Api, query: str) -> None:
+    assert search(api, query, mode="hybrid")["codes"] == []
+
+
+def test_a_code_of_many_documents_is_an_ordinary_term(api: Api) -> None:
+    for i in range(4):
+        api.store("tickets", {"id": f"covid-{i}", "text": f"Rule {i} about covid-19."})
+    found = search(api, "rules of covid-19", mode="hybrid", k=4)
+    assert found["codes"] == []
+    assert {hit["id"] for hit in found["hits"]} == {f"covid-{i}" for i in range(4)}
+    assert {hit["lexical"]["codes"] for hit in found["hits"]} == {None}
+    assert search(api, "covid-19", mode="hybrid")["codes"] == ["covid-19"], "what else should it mean"

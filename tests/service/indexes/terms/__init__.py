@@ -1,0 +1,1 @@
+"""Tests of semblance.service.indexes.terms."""
