@@ -22,6 +22,7 @@ from semblance.service.indexes.nearest import NearestDocuments
 from semblance.service.indexes.passage_rows import PassageRows, entries_of
 from semblance.service.indexes.shared_lock import SharedLock
 from semblance.service.indexes.terms.bm25 import TextTerms
+from semblance.service.indexes.terms.corrections import corrections
 from semblance.service.indexes.terms.hybrid import HybridSearch
 from semblance.service.ports.documents import PassageKey, VectorChange, Version
 from semblance.service.ports.indexes import (
@@ -154,6 +155,13 @@ class CollectionIndex:
             by_vector = [] if query.terms_only else self._search(query.vector[None], k, where, passages)[0]
             search = HybridSearch(self._documents, self._nearest, passages)
             return search.search(query, k, where, by_vector, self._version)
+
+    def corrections(
+        self, terms: Sequence[Term], where: Filter | None, prefix: Term | None = None
+    ) -> Mapping[Term, str]:
+        """Words of matching documents in place of words of a query with typos."""
+        with self._reading():
+            return corrections(terms, self._documents, where, prefix)
 
     def mismatches(self, where: Filter) -> list[RequestWarning]:
         """Warnings of the conditions that no document can meet."""

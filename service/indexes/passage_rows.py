@@ -18,7 +18,7 @@ from semblance.service.indexes.columns.array_file import Array, Pieces, in_one
 from semblance.service.indexes.columns.byte_strings import ByteStrings
 from semblance.service.indexes.columns.string_numbers import StringNumbers
 from semblance.service.indexes.postings import Postings, by_value, facet_of, row_numbers, values_of
-from semblance.service.indexes.terms.bm25 import Bm25, Rows, TextTerms
+from semblance.service.indexes.terms.bm25 import Bm25, TextTerms
 from semblance.service.ports.documents import Metadata
 from semblance.service.ports.indexes import DocumentSelection, Facet, Order, TermScore
 
@@ -33,6 +33,9 @@ class PassageRows:
 
     Rows are only appended; those of removed documents leave the bitmap of live rows. What is seldom read of a row (its
     id, metadata and terms) is in arrays, which `adopt` takes from a saved file.
+
+    Attributes:
+        bm25: the terms of the rows.
     """
 
     def __init__(self) -> None:
@@ -43,7 +46,7 @@ class PassageRows:
         self._live = BitMap()
         self._later = BitMap()  # rows of passages that are not the first
         self._postings = Postings()
-        self._terms = Bm25()
+        self.bm25 = Bm25()
 
     def __len__(self) -> int:
         """Number of rows, those of removed documents included."""
@@ -146,7 +149,7 @@ class PassageRows:
         rows = self.of(doc_id)
         if not rows or len(rows) != len(texts):
             return False
-        return all(self._terms.has(row, text) for row, text in zip(rows, texts, strict=True))
+        return all(self.bm25.has(row, text) for row, text in zip(rows, texts, strict=True))
 
     def holds(self, doc_id: str, metadata: Metadata, texts: Sequence[TextTerms]) -> bool:
         """Whether a document has this metadata and these texts, and is found under all of them."""
@@ -154,14 +157,14 @@ class PassageRows:
         if not rows or len(rows) != len(texts) or self._metadata_of(rows[0]) != metadata:
             return False
         return all(
-            self._terms.holds(row, text) and self._postings.holds(row, metadata)
+            self.bm25.holds(row, text) and self._postings.holds(row, metadata)
             for row, text in zip(rows, texts, strict=True)
         )
 
     @property
     def entries(self) -> int:
         """Number of values and terms under which rows are found, each counted once for each row."""
-        return self._postings.entries(self._live) + self._terms.entries
+        return self._postings.entries(self._live) + self.bm25.entries
 
     def add(self, doc_id: str, metadata: Metadata, texts: Sequence[TextTerms]) -> None:
         """Assign the next rows to the passages of a document, which is not there."""
@@ -171,7 +174,7 @@ class PassageRows:
             self._names.append(number.to_bytes(_NUMBER_BYTES, "little") if number else doc_id.encode())
             self._metadata.append(b"" if number else _encoded(metadata))
             self._postings.add(first + number, metadata)
-            self._terms.add(text)
+            self.bm25.add(text)
         self._live.add_range(first, first + len(texts))
         self._later.add_range(first + 1, first + len(texts))
 
@@ -192,7 +195,7 @@ class PassageRows:
         former = self._metadata_of(rows[0])
         for row in rows:
             self._postings.remove(row, former)
-            self._terms.remove(row)
+            self.bm25.remove(row)
         self._live.remove_range(rows.start, rows.stop)
         self._later.remove_range(rows.start, rows.stop)
         self._changed.pop(rows[0], None)
@@ -203,7 +206,7 @@ class PassageRows:
         found: dict[str, list[int]] = {}
         count = k
         while True:
-            rows = self._terms.best(terms, count, allowed)
+            rows = self.bm25.best(terms, count, allowed)
             found.clear()
             for _, doc_id, row in sorted((-score, self.document(row), row) for row, score in rows):
                 found.setdefault(doc_id, []).append(row)
@@ -213,23 +216,12 @@ class PassageRows:
 
     def terms(self, terms: Sequence[Term], rows: Sequence[int]) -> list[list[TermScore]]:
         """The terms of a query that each row has."""
-        return self._terms.explain(terms, rows)
-
-    def rows_with(self, term: Term) -> Rows:
-        """The rows that have a term of a query."""
-        return self._terms.rows_with(term)
-
-    def missing(self, terms: Sequence[Term], where: Filter | None) -> list[Term]:
-        """The words and codes of a query that no matching document has."""
-        asked = [term for term in terms if term.kind in ("word", "code")]
-        allowed = np.zeros(len(self), np.bool_)
-        allowed[row_numbers(self.allowed(where))] = True
-        return [term for term in asked if not allowed[self._terms.rows_with(term)].any()]
+        return self.bm25.explain(terms, rows)
 
     def matched_share(self, terms: Sequence[Term], rows: Sequence[int]) -> float:
         """Largest share of the information (idf) of a query that one of the rows has, from 0 to 1."""
-        matched = max(sum(each.idf for each in found) for found in self._terms.explain(terms, rows))
-        return matched / self._terms.information(terms)
+        matched = max(sum(each.idf for each in found) for found in self.bm25.explain(terms, rows))
+        return matched / self.bm25.information(terms)
 
     def pieces(self) -> Mapping[str, Pieces]:
         """The arrays to save, without those of the terms."""
@@ -243,7 +235,7 @@ class PassageRows:
 
     def term_pieces(self) -> Mapping[str, Pieces]:
         """The arrays of the terms."""
-        return self._terms.pieces()
+        return self.bm25.pieces()
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, Array], terms: Mapping[str, Array]) -> Self:
@@ -255,10 +247,10 @@ class PassageRows:
         loaded = cls()
         loaded._live, loaded._later = (BitMap.deserialize(arrays[name].tobytes()) for name in ("live", "later"))
         loaded._postings = Postings.of(arrays)
-        loaded._terms = Bm25.of(terms)
+        loaded.bm25 = Bm25.of(terms)
         loaded.adopt(arrays, terms)
-        if len(loaded) != len(loaded._terms):
-            raise ValueError(f"{len(loaded._terms)} rows of terms do not match {len(loaded)} rows")
+        if len(loaded) != len(loaded.bm25):
+            raise ValueError(f"{len(loaded.bm25)} rows of terms do not match {len(loaded)} rows")
         return loaded
 
     def adopt(self, arrays: Mapping[str, Array], terms: Mapping[str, Array]) -> None:
@@ -267,7 +259,7 @@ class PassageRows:
         self._rows = StringNumbers.of(arrays, "rows")
         self._metadata = ByteStrings.of(arrays, "metadata")
         self._changed = {}
-        self._terms.adopt(terms)
+        self.bm25.adopt(terms)
 
     def _first_row(self, doc_id: str) -> int | None:
         """Row of the first passage of a document."""

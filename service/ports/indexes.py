@@ -218,6 +218,15 @@ class IndexReader(Protocol):
         match.
         """
 
+    def corrections(
+        self, terms: Sequence[Term], where: Filter | None, prefix: Term | None = None
+    ) -> Mapping[Term, str]:
+        """Words of matching documents in place of words of a query with typos.
+
+        Such a word is in hardly any matching document, and near one that more have. `prefix` may be the beginning of a
+        word.
+        """
+
     def mismatches(self, where: Filter) -> list[RequestWarning]:
         """Warnings of conditions that no document can meet, and of what a search may have missed.
 

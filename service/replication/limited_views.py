@@ -265,6 +265,12 @@ class LimitedIndex:
         """Search visible documents."""
         return self._index.search_hybrid(replace(query, visible=self._where), k, self._visible(where), passages)
 
+    def corrections(
+        self, terms: Sequence[Term], where: Filter | None, prefix: Term | None = None
+    ) -> Mapping[Term, str]:
+        """Words of visible documents."""
+        return self._index.corrections(terms, self._visible(where), prefix)
+
     def mismatches(self, where: Filter) -> list[RequestWarning]:
         """Those of the search alone: others would tell of the metadata of other documents."""
         del where

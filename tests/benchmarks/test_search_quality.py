@@ -69,6 +69,9 @@ def test_questions_for_tickets_are_answered_by_their_codes(client: Client) -> No
     stored = tickets.tickets(60)
     asked = list(tickets.questions(stored, 2))
     for each in asked:
+        if each.kind == tickets.TYPO:
+            assert each.text != each.clean
+            continue
         assert each.tickets == {ticket.id for ticket in stored if each.code in (ticket.code, ticket.order)}
         assert each.code in each.text
     tickets.fill(client, stored)

@@ -42,6 +42,17 @@ class TermRows:
         self._rows: TermArray = arrays["terms.rows"] if arrays else np.empty(0, np.uint32)
         self._counts: TermArray = arrays["terms.counts"] if arrays else np.empty(0, np.uint32)
         self._later: dict[str, _Later] = {}
+        self._new: list[str] = []  # of them, those without saved rows
+
+    def __len__(self) -> int:
+        """Number of terms."""
+        return len(self._terms) + len(self._new)
+
+    def names(self, first: int = 0) -> Iterator[str]:
+        """Terms in the order in which they were added, from a place on."""
+        saved = len(self._terms)
+        yield from (self._terms[number].decode() for number in range(first, saved))
+        yield from self._new[max(0, first - saved) :]
 
     def add(self, row: int, counts: Mapping[str, int]) -> None:
         """Add a row, above all former ones, with the frequencies of its terms."""
@@ -49,6 +60,8 @@ class TermRows:
             later = self._later.get(term)
             if later is None:
                 later = self._later[term] = _Later()
+                if self._number(term) is None:
+                    self._new.append(term)
             later.rows.append(row)
             later.counts.append(count)
 
@@ -81,7 +94,7 @@ class TermRows:
         """The arrays to save."""
         numbers = {term: self._number(term) for term in self._later}
         known = sorted((number, term) for term, number in numbers.items() if number is not None)
-        new = [term for term, number in numbers.items() if number is None]
+        new = self._new
         lengths = np.append(np.diff(self._ends, prepend=0), [len(self._later[term].rows) for term in new])
         for number, term in known:
             lengths[number] += len(self._later[term].rows)

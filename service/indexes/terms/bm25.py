@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self, TypeAlias
 
@@ -17,6 +17,7 @@ from semblance.models.tokenization.terms import Term, document_terms
 from semblance.service.indexes.columns.array_file import Array, Pieces, in_one
 from semblance.service.indexes.columns.string_numbers import digest
 from semblance.service.indexes.columns.term_rows import TermArray, TermRows
+from semblance.service.indexes.terms.words import IndexWords
 from semblance.service.ports.indexes import TermScore
 
 Rows: TypeAlias = NDArray[np.int64]  # row numbers, ascending
@@ -81,6 +82,7 @@ class Bm25:
 
     def __init__(self) -> None:
         self._terms = TermRows()
+        self._words = IndexWords(self._terms)
         self._lengths = array(_UINT32)
         self._digests = array(_UINT64)
         self._live = bytearray()
@@ -133,9 +135,21 @@ class Bm25:
         """Sum of the idf of some terms."""
         return sum(each.idf for each in self._query(terms))
 
+    def count(self, word: str) -> int:
+        """Number of rows that have a word, removed ones included."""
+        return self._terms.count(word)
+
     def rows_with(self, term: Term) -> Rows:
         """The rows that have a term of a query."""
         return self._query_term(term).rows
+
+    def near(self, word: str, edits: int) -> list[tuple[str, int]]:
+        """Words within some edits of another, with their number; some may be of removed rows only."""
+        return self._words.near(word, edits)
+
+    def beginning(self, prefix: str) -> Iterator[str]:
+        """Words that begin so; some may be of removed rows only."""
+        return self._words.beginning(prefix)
 
     def best(self, terms: Sequence[Term], k: int, allowed: Rows | None) -> list[tuple[int, float]]:
         """Find the k best of the `allowed` rows (None: all) that have a term.
@@ -199,6 +213,7 @@ class Bm25:
     def adopt(self, arrays: Mapping[str, Array]) -> None:
         """Read the terms from arrays that were saved, not from memory."""
         self._terms = TermRows(arrays)
+        self._words = IndexWords(self._terms)
 
     def _query(self, terms: Sequence[Term]) -> list[_QueryTerm]:
         """The rarest terms of a query, in order; those that no row has are left out first."""

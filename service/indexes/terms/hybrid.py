@@ -6,10 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, repeat
 
+import numpy as np
+
 from semblance.models.embeddings import Floats
+from semblance.models.tokenization.terms import Term
 from semblance.service.filters import Filter
 from semblance.service.indexes.nearest import NearestDocuments
 from semblance.service.indexes.passage_rows import PassageRows
+from semblance.service.indexes.postings import row_numbers
 from semblance.service.indexes.terms.fusion import FusedRank, fused_ranks
 from semblance.service.indexes.terms.query_codes import query_codes
 from semblance.service.ports.documents import Version
@@ -63,7 +67,14 @@ class HybridSearch:
             HybridHit(each.id, each.vector_rank, each.term_rank, list(islice(scored, len(own))), codes.tier(each.id))
             for each, own in zip(ranked, rows, strict=True)
         ]
-        return HybridHits(version, hits, list(codes.rows), self.documents.missing(query.terms, where))
+        return HybridHits(version, hits, list(codes.rows), self._missing(query.terms, where))
+
+    def _missing(self, terms: Sequence[Term], where: Filter | None) -> list[Term]:
+        """The words and codes of a query that no matching document has."""
+        allowed = np.zeros(len(self.documents), np.bool_)
+        allowed[row_numbers(self.documents.allowed(where))] = True
+        asked = (term for term in terms if term.kind in ("word", "code"))
+        return [term for term in asked if not allowed[self.documents.bm25.rows_with(term)].any()]
 
     def _enough_matched(self, query: HybridQuery, by_terms: Mapping[str, Sequence[int]]) -> bool:
         """Whether one of the best documents by terms has enough of the query."""

@@ -74,7 +74,7 @@ def query_codes(
         return QueryCodes({}, documents, [])
     known, allowed = documents.allowed(visible), documents.allowed(where)
     most = max(RARE_DOCUMENTS, int(RARE_SHARE * documents.count(known)))
-    rows = {term.text: BitMap(documents.rows_with(term)) & known for term in asked}
+    rows = {term.text: BitMap(documents.bm25.rows_with(term)) & known for term in asked}
     rare = {
         code: own
         for code, own in rows.items()

@@ -263,13 +263,14 @@ export class Search {
       return { result, timing: answer.headers.get("server-timing") ?? "", total: performance.now() - began };
     });
     if (!found) return;
-    const [{ hits, codes, missing_terms: missing }] = found.result.results;
+    const [{ hits, codes, missing_terms: missing, read_as: readAs }] = found.result.results;
     const { measure, model, rerank_model: rerankModel, warnings } = found.result;
     const lexical = body.mode === "lexical";
     const asked = { query, collection: body.collection, measure, model, rerankModel, lexical, codes };
     fill(
       this.results,
       notices(warnings),
+      readAs ? element("p", { class: "faint" }, "Read as: ", isolated(readAs)) : null,
       missing.length
         ? element("p", { class: "faint" }, "No document has ", isolatedList(missing), ".")
         : null,

@@ -33,6 +33,7 @@ SPARE_CANDIDATES = 8  # and as many more: one is the server's own record
 MORE = 4  # times as many candidates, where those found are too few
 ROUNDS = 4  # of a search
 QUERIES_PER_CALL = 64
+_BY_TERMS = "searches by terms: the modes lexical, hybrid and auto"
 
 
 class RemoteView:
@@ -99,10 +100,17 @@ class RemoteView:
         found = [state for state in self._states(among).values() if where is None or matches(where, state.metadata)]
         return Counted(self._version, len(found), {}, [])
 
+    def corrections(
+        self, terms: Sequence[Term], where: Filter | None, prefix: Term | None = None
+    ) -> Mapping[Term, str]:
+        """Not supported."""
+        del terms, where, prefix
+        self._refuse(_BY_TERMS)
+
     def search_hybrid(self, query: HybridQuery, k: int, where: Filter | None, passages: int) -> HybridHits:
         """Not supported."""
         del query, k, where, passages
-        self._refuse("searches by terms: the modes lexical, hybrid and auto")
+        self._refuse(_BY_TERMS)
 
     def select(self, selection: DocumentSelection) -> Listed:
         """Not supported."""

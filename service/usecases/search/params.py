@@ -24,13 +24,18 @@ DEFAULT_CANDIDATES = 100
 
 @dataclass(frozen=True, slots=True)
 class SearchParams:
-    """A request and its queries. Measures other than the index's own rescore the `candidates`."""
+    """A request and its queries. Measures other than the index's own rescore the `candidates`.
+
+    Attributes:
+        read_as: the queries that replace those of the request; None where one is as it was sent.
+    """
 
     request: SearchRequest
     queries: Sequence[InputText]
     candidates: int
     where: Filter | None
     min_version: Version | None
+    read_as: Sequence[str | None]
 
     @classmethod
     def of(cls, request: SearchRequest, limits: RequestLimits) -> SearchParams:
@@ -48,6 +53,7 @@ class SearchParams:
             candidates=request.candidates or max(DEFAULT_CANDIDATES, request.k),
             where=requested_filter(request.filter),
             min_version=requested_version(request.min_version),
+            read_as=[None] * len(queries),
         )
         params._require_within(limits)
         return params

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from semblance_client.vocabulary.explanation import Explanation
 from semblance_client.vocabulary.matching import Facet, FacetValue
-from semblance_client.vocabulary.search import Highlight, Hit, Mark, Mode, Passage, Term, TermMatch
+from semblance_client.vocabulary.search import Highlight, Hit, Mark, Mode, Passage, SearchRequest, Term, TermMatch
 
 from semblance.models.alignment.highlight import Highlight as Snippet
 from semblance.models.tokenization.terms import places
@@ -83,19 +83,19 @@ class SearchHit:
         )
         return replace(self, highlight=shown)
 
-    def response(self, mode: Mode, passages: int, calibration: FittedCalibration | None) -> Hit:
+    def response(self, request: SearchRequest, calibration: FittedCalibration | None) -> Hit:
         """The hit as a response has it, with its best passages if more than one was asked for."""
         document = self.document
         return Hit(
             id=document.id,
             score=self.score,
             rerank_score=self.rerank_score,
-            lexical=self.terms and self._term_match(self.terms, mode),
+            lexical=self.terms and self._term_match(self.terms, request.mode),
             probability=calibration and calibration.probability_of(self.score),
             text=self.text,
             start=self.passages[0].start,
             end=self.passages[0].end,
-            passages=[_passage(document.text, passage) for passage in self.passages] if passages > 1 else [],
+            passages=[_passage(document.text, passage) for passage in self.passages] if request.passages > 1 else [],
             metadata=dict(document.metadata),
             truncated=document.truncated,
             highlight=self.highlight,

@@ -20,6 +20,7 @@ from semblance.service.usecases.request_fields import RequestLimits, require_at_
 from semblance.service.usecases.search.params import SearchParams
 from semblance.service.usecases.search.rescoring import INDEX_MEASURE, PassageScorer
 from semblance.service.usecases.search.session import ATTEMPTS, SearchSession
+from semblance.service.usecases.search.spelling import read_as
 from semblance.service.usecases.text_embedder import InputText, TextEmbedder, TextEmbeddings, Truncation
 
 
@@ -68,6 +69,7 @@ class Search:
         explainer = explainable(measure.name) if request.explain else None
         encoder = await self._collections.encoder_of(collection)
         want: Want = "tokens" if explainer or request.highlight else required_vectors(measure)
+        params = await read_as(params, index, self._access, self._texts, encoder)
         params, queries = await self._encoded(params, encoder, want)
         reranker = await self._rerankers.get(request.rerank_model) if request.rerank_model is not None else None
         if measure.name != INDEX_MEASURE or request.mode != "vector" or reranker:
@@ -101,4 +103,4 @@ class Search:
         text = InputText(read.documents[doc_id].text if whole else read.texts([first])[first], "/like")
         embedded = await self._texts.embed(encoder, [text], "document", want, truncation)
         truncated = [embedded.truncated[0] or (doc_id in read.spans and not whole)]
-        return replace(params, queries=[text]), replace(embedded, truncated=truncated)
+        return replace(params, queries=[text], read_as=[None]), replace(embedded, truncated=truncated)

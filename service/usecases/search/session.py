@@ -166,16 +166,17 @@ class SearchSession:
         index: IndexHits,
         source: ScoreSource,
     ) -> SearchResults:
-        mode, passages = self.params.request.mode, self.params.request.passages
+        asked = zip(self.params.queries, self.params.read_as, hits, facets, index.found, strict=True)
         return SearchResults(
             results=[
                 Hits(
-                    hits=[hit.response(mode, passages, self.calibration) for hit in found],
+                    hits=[hit.response(self.params.request, self.calibration) for hit in found],
                     facets=counted,
                     codes=list(searched.codes),
+                    read_as=read_as,
                     missing_terms=missing_terms(query.text, searched.missing),
                 )
-                for query, found, counted, searched in zip(self.params.queries, hits, facets, index.found, strict=True)
+                for query, read_as, found, counted, searched in asked
             ],
             model=self.scorer.encoder.name,
             space=self.scorer.encoder.space,

@@ -144,7 +144,7 @@ async def test_an_index_that_was_saved_wrong_is_named_and_rebuilt(filled: Path, 
     wrong: dict[str, Callable[[Any], object]] = {
         "a value": lambda rows: rows._postings.remove(3, {"n": 3}),
         "a surplus value": lambda rows: rows._postings.add(3, {"n": 5}),
-        "a term": lambda rows: rows._terms._terms.add(70, {"parcel": 1}),
+        "a term": lambda rows: rows.bm25._terms.add(70, {"parcel": 1}),
         "metadata": lambda rows: rows._changed.update({3: {"n": 99}}),
     }
     for name, spoil in wrong.items():

@@ -113,6 +113,10 @@ class SearchRequest(RequestBody):
     mode: Mode = "vector"
     """Whether documents are found by vector, by terms (lexical), or by both (hybrid); auto takes terms into account
     where a document has most of what the query says."""
+    typos: bool = True
+    """Whether words that hardly any document has are read as near ones that documents have; not in mode vector."""
+    autocomplete: bool = False
+    """Whether the last word, if no document has it, is read as the beginning of one; not in mode vector."""
     rerank_model: RerankModel | None = None
     """A second stage: this model reads the query with the best passage of each candidate, and orders the hits. Its
     score has no words; thresholds, highlights and explanations are of the first stage."""
@@ -270,6 +274,9 @@ class Hits(ResponseBody):
     """Codes of the query, such as part numbers and dates, that at most three documents have, or one in a thousand of
     those that may be read; of a query of nothing else, all. Documents with all of them come first, then those with
     some. Empty in mode vector."""
+    read_as: str | None = None
+    """The query that was searched in place of the one that was sent: a word that hardly any document has is replaced by
+    one that differs in a letter or two, or begins so. Null if nothing is replaced."""
     missing_terms: list[str] = Field(default_factory=list)
     """Words and codes of the query that no document has that may be read and passes the filter; without function
     words. Empty in mode vector."""

@@ -1,0 +1,63 @@
+"""Words of an index in place of words of a query: without a typo, or completed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from heapq import nlargest
+
+import numpy as np
+
+from semblance.models.tokenization.terms import Term
+from semblance.service.filters import Filter
+from semblance.service.indexes.passage_rows import PassageRows
+from semblance.service.indexes.postings import row_numbers
+
+ONE_EDIT = 5  # letters of a word of the documents that is found with one typo
+TWO_EDITS = 9  # the same with two
+TIMES = 50  # as many passages have the word as the typo, if any has that
+MAX_CORRECTED = 8  # words of a query: one with more is in another language
+MIN_PREFIX = 2  # letters of the beginning of a word
+_TRIED = 100  # words that begin so: those that most passages have
+
+
+def corrections(
+    terms: Sequence[Term], documents: PassageRows, where: Filter | None, prefix: Term | None
+) -> Mapping[Term, str]:
+    """Words of matching documents in place of rare ones of a query.
+
+    From a word of five letters, that of the query may differ by an insertion, a deletion, a replacement or a swap of
+    two letters, from one of nine by two. Of several, the one with the fewest differences is taken, and of those the
+    one that most passages have.
+
+    Args:
+        terms: of a query.
+        documents: of the rows.
+        where: documents to search; None is all.
+        prefix: the word of the query that may be the beginning of one; None if there is none.
+    """
+    allowed = np.zeros(len(documents), np.bool_)
+    allowed[row_numbers(documents.allowed(where))] = True
+
+    def passages(word: str) -> int:
+        return int(np.count_nonzero(allowed[documents.bm25.rows_with(Term(word, 0, 0))]))
+
+    found: dict[Term, str] = {}
+    for term in terms:
+        if term.kind == "word" and term.text.isalpha() and (word := _read_as(term, documents, passages, prefix)):
+            found[term] = word
+            if len(found) > MAX_CORRECTED:
+                return {}
+    return found
+
+
+def _read_as(term: Term, documents: PassageRows, passages: Callable[[str], int], prefix: Term | None) -> str | None:
+    """The word in place of another; None if that stays."""
+    having = passages(term.text)
+    if term == prefix and not having and len(term.text) >= MIN_PREFIX:
+        beginning = nlargest(_TRIED, documents.bm25.beginning(term.text), key=documents.bm25.count)
+        if whole := max(beginning, key=passages, default=""):
+            return whole if passages(whole) else None
+    letters = len(term.text)
+    near = documents.bm25.near(term.text, 2 if letters >= TWO_EDITS - 2 else 1) if letters >= ONE_EDIT - 1 else []
+    alike = [(-edits, passages(word), word) for word, edits in near if len(word) >= (ONE_EDIT, TWO_EDITS)[edits - 1]]
+    return max((each for each in alike if each[1] > TIMES * having), default=(0, 0, None))[2]

@@ -1,0 +1,61 @@
+"""Read words of a query that a collection lacks as near ones that it has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from semblance_client.vocabulary.search import SearchRequest
+
+from semblance.models.protocols import Encoder
+from semblance.models.text import TokenizedText
+from semblance.models.tokenization.terms import Term, query_terms
+from semblance.service.ports.indexes import IndexReader
+from semblance.service.replication.access import CollectionAccess
+from semblance.service.usecases.search.params import SearchParams
+from semblance.service.usecases.text_embedder import TextEmbedder
+
+
+async def read_as(
+    params: SearchParams, index: IndexReader, access: CollectionAccess, texts: TextEmbedder, encoder: Encoder
+) -> SearchParams:
+    """The search with other queries where words of its own have typos, or are to be completed.
+
+    A word that is one token of the encoder stays: people wrote it so often that the model knows it.
+    """
+    request = params.request
+    if request.mode == "vector" or not (request.typos or request.autocomplete):
+        return params
+    terms = [query_terms(query.text) for query in params.queries]
+    found = await access.search(
+        lambda _: [index.corrections(each, params.where, _prefix(each, request)) for each in terms]
+    )
+    if not any(found):
+        return params
+    tokens = await texts.tokenize(encoder, params.queries, "query")
+    read: list[str | None] = []
+    for text, own, words in zip(tokens, terms, found, strict=True):
+        prefix = _prefix(own, request)
+        kept = {term: word for term, word in words.items() if term == prefix or _is_typo(term, text, request)}
+        read.append(_replaced(text.text, kept) if kept else None)
+    queries = [query._replace(text=new or query.text) for query, new in zip(params.queries, read, strict=True)]
+    return replace(params, queries=queries, read_as=read)
+
+
+def _prefix(terms: Sequence[Term], request: SearchRequest) -> Term | None:
+    """The word to be completed."""
+    last = max(terms, key=lambda term: term.end, default=None)
+    return last if request.autocomplete else None
+
+
+def _is_typo(term: Term, text: TokenizedText, request: SearchRequest) -> bool:
+    """Whether the encoder has no token for a word."""
+    starts, ends = text.spans[~text.special].T
+    inside = (starts < term.end) & (term.start < ends)
+    return request.typos and int(inside.sum()) != 1
+
+
+def _replaced(text: str, words: Mapping[Term, str]) -> str:
+    for term in sorted(words, key=lambda term: -term.start):
+        text = text[: term.start] + words[term] + text[term.end :]
+    return text
