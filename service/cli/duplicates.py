@@ -29,8 +29,8 @@ def duplicates(
 ) -> None:
     """List groups of near-duplicates in a collection.
 
-    Needs a running service. Documents belong to one group if a chain of scores at or above the threshold links them;
-    groups are printed as they are found. The right threshold depends on model, measure and texts:
+    Needs a running service. Each document of a group has a score at or above the threshold with the first one; groups
+    are printed as they are found. The right threshold depends on model, measure and texts:
     `semblance evaluate --calibrate` shows precision and recall by threshold.
 
     \b

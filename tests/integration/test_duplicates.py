@@ -89,6 +89,8 @@ def test_groups_come_as_lines_that_end_with_the_outcome(api: Api) -> None:
             assert total(why) == pytest.approx(why["score"], abs=1e-6)
             assert why["score"] == pytest.approx(each["score"], abs=1e-5)
             assert (why["a"]["text"], why["b"]["text"]) == (TEXTS[each["like"]], each["text"])
+    [tax] = [group["documents"][1] for group in found["groups"] if group["documents"][0]["id"] == "tax"]
+    assert (tax["only_here"], tax["only_there"]) == ([], []), "function words alone differ"
 
 
 def test_pages_and_lines_go_on_at_their_cursor(api: Api) -> None:
@@ -112,6 +114,15 @@ def test_duplicates_are_found_among_documents_that_match(api: Api) -> None:
     assert ids_of(found) == [["cat-1", "cat-3"], ["tax", "tax-again"]]
     [empty] = lines_of(api, filter={"lang": "fr"})
     assert (empty["done"], empty["groups"]) == (True, 0)
+
+
+def test_codes_and_words_that_differ_are_named(api: Api) -> None:
+    texts = {"a": "<b>The pump</b> shows error E-117 after a minute.", "b": "The pump shows error E-118 after an hour."}
+    api.store("twins", *({"id": doc_id, "text": text} for doc_id, text in texts.items()))
+    found, _ = lines_of(api, min_score=0.7)
+    [pump] = [group["documents"][1] for group in found["groups"] if group["documents"][0]["id"] == "a"]
+    assert (pump["only_here"], pump["only_there"]) == (["E-118", "hour"], ["b", "E-117", "minute"])
+    assert pump["in_both"] == ["pump", "shows", "error", "after"]
 
 
 def test_a_long_document_is_no_duplicate_of_its_part(api: Api) -> None:

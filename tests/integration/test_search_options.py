@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.integration.conftest import Api
 
 QUERY = "my parcel never came"
@@ -75,3 +77,30 @@ def test_diverse_hits_repeat_less(api: Api) -> None:
     for explain in (False, True):
         first, second = api.hits(**body, diversity=0.6, explain=explain)
         assert (first["id"] in "012", second["id"]) == (True, "3")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"mode": "hybrid", "measure": "rcmd"},
+        {"mode": "lexical"},
+        {"group_by": "category", "group_size": 2},
+        {"diversity": 0.5},
+        {"min_score": 0.1},
+    ],
+)
+def test_pages_by_offset_make_the_whole(api: Api, options: dict[str, Any]) -> None:
+    body = {"candidates": 60, **options}
+    whole = api.hits(QUERY, k=9, **body)
+    pages = [hit for offset in (0, 3, 6) for hit in api.hits(QUERY, k=3, offset=offset, **body)]
+    assert pages == whole
+    assert api.hits(QUERY, k=5, offset=500, **options) == []
+
+
+def test_an_offset_beyond_the_limits_is_refused(api: Api) -> None:
+    for body, pointer in (({"offset": 995, "k": 10}, "/offset"), ({"offset": 95, "candidates": 100}, "/")):
+        answer = api.http.post("/search", json={"query": QUERY, **body})
+        assert answer.status_code == 422, answer.text
+        assert answer.json()["errors"][0]["pointer"].startswith(pointer[:-1] or "")
+    assert api.http.post("/search", json={"query": QUERY, "offset": -1}).status_code == 422

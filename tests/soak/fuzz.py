@@ -174,8 +174,7 @@ class ExistingNames:
         }
         if {"query", "a", "b"} <= existing.keys():  # of /explain/difference: a and b are documents
             existing |= COMPARED
-        if existing.get("candidates") is not None:  # must not be less than k
-            existing["candidates"] = max(int(existing["candidates"]), int(existing.get("k", 10)))
+        existing |= _valid_page(existing)
         existing.pop("min_probability", None)  # no measure of the service has a calibration
         if "filter" in existing and isinstance(existing["filter"], dict):
             existing["filter"] = _valid_filter(existing["filter"])
@@ -188,6 +187,17 @@ class ExistingNames:
         if "facets" in existing:  # each of another field
             existing["facets"] = list({each["field"]: each for each in existing["facets"]}.values())
         return existing
+
+
+def _valid_page(existing: Mapping[str, Any]) -> dict[str, Any]:
+    """Offset and candidates as the service takes them: with k, at most 1,000, and no more than candidates."""
+    page: dict[str, Any] = {}
+    if "offset" in existing:
+        page["offset"] = int(existing["offset"]) % 10
+    if existing.get("candidates") is not None:
+        least = int(page.get("offset", 0)) + int(existing.get("k", 10))
+        page["candidates"] = max(int(existing["candidates"]), least)
+    return page
 
 
 def _valid_filter(where: Mapping[str, Any]) -> dict[str, Any]:

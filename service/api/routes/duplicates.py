@@ -54,7 +54,7 @@ _LINES: dict[str, Any] = {
 async def find_duplicates(
     name: CollectionInPath, body: DuplicatesRequest, find: Use[FindDuplicates], metrics: Use[Metrics], request: Request
 ) -> Response:
-    """Groups of documents that a chain of scores links.
+    """Groups of documents, each as similar to the first of its group as `min_score`.
 
     JSON is a page, after which `cursor` goes on. NDJSON (`Accept: application/x-ndjson`) is sent as groups are found: a
     line for every 64 documents, with the groups that begin among them, and a last one. If it ends without that, send

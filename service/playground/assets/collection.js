@@ -12,20 +12,19 @@ import {
   fill,
   grouped,
   isolated,
+  isolatedList,
   labeled,
   menu,
   plain,
   setChoices,
-  signed,
 } from "./dom.js";
 import { SUFFIXES, readDocuments } from "./files.js";
 import { metadataFields, metadataText } from "./search.js";
-import { writeState } from "./state.js";
+import { hashOf, writeState } from "./state.js";
 
 const PAGE = 100; // documents listed at a time
 const BATCH_LINES = 200; // of a request
 const BATCH_CHARS = 500_000;
-const SHOWN_WORDS = 3; // that join duplicates
 const SHOWN_ROWS = 5; // of a file, that were refused or have a warning
 const MIN_SIMILARITY = "0.6"; // of near-duplicates; the sample has some
 const NAME_PATTERN = "[a-z0-9][a-z0-9._\\-]{0,63}"; // as in service/names.py
@@ -250,19 +249,28 @@ export class Collection {
   /** @param {AbortSignal} signal */
   async listDuplicates(signal) {
     const listed = element("ol", { class: "hit-list" });
-    const said = element("p", { class: "faint", role: "status" });
-    const body = { min_score: Number(this.least.value), explain: true };
+    const said = element("span", { class: "faint", role: "status" });
+    const known = this.known.find((each) => each.name === this.collection.value);
+    const bar = element("progress", { max: known?.count || 1, value: 0, "aria-label": "Documents compared" });
+    const stop = button("Stop", () => {
+      this.finding.cancel();
+      stop.remove();
+    });
+    const body = { min_score: Number(this.least.value) };
     const path = `${collectionPath(this.collection.value)}/duplicates`;
     const answer = await send("POST", path, { body, accept: "application/x-ndjson", signal });
-    fill(this.groups, said, listed);
+    fill(this.groups, element("p", { class: "toolbar" }, bar, said, stop), listed);
     let groups = 0;
     for await (const line of linesOf(answer)) {
       if (line.done === undefined) {
         listed.append(...line.groups.map(groupRow));
         groups += line.groups.length;
+        bar.value = line.checked;
         said.textContent = `${counted(groups, "group")} among ${counted(line.checked, "document")} so far.`;
       } else {
         said.textContent = line.done ? `${counted(line.groups, "group")}.` : `Stopped: ${line.detail}`;
+        stop.remove();
+        bar.remove();
       }
     }
   }
@@ -401,35 +409,33 @@ function documentRow(each) {
 }
 
 /** @param {any} group */
-function groupRow(group) {
+function groupRow({ documents: [first, ...others] }) {
+  return element("li", { class: "card" }, documentText(first, null), others.map((each) => documentText(each, first)));
+}
+
+/**
+ * A document of a group, with the words that join it to the first one, and those that differ.
+ * @param {any} each
+ * @param {any} first
+ */
+function documentText(each, first) {
   return element(
-    "li",
-    { class: "card" },
-    group.documents.map((/** @type {any} */ each) => {
-      const why = each.explanation;
-      const words = why
-        ? why.links
-            .slice(0, SHOWN_WORDS)
-            .map((/** @type {any} */ link) => [
-              ", ",
-              isolated(why.a.tokens[link.a].text),
-              " = ",
-              isolated(why.b.tokens[link.b].text),
-              ` ${signed(link.contribution)}`,
-            ])
-            .flat()
-            .slice(1)
-        : [];
-      return element(
-        "p",
-        {},
-        element("strong", {}, isolated(each.id)),
-        each.like
-          ? element("span", { class: "faint" }, ` ${plain(each.score)} with `, isolated(each.like), ": ", words)
-          : null,
-        element("br"),
-        element("span", { dir: "auto" }, each.text),
-      );
-    }),
+    "p",
+    {},
+    element("strong", {}, isolated(each.id)),
+    first && element("span", { class: "faint" }, ` ${plain(each.score)} with `, isolated(each.like), " "),
+    first && element("a", { href: hashOf("compare", { a: first.text, b: each.text }) }, "Why?"),
+    first && listed("both", each.in_both),
+    first && listed("only here", each.only_here),
+    first && listed("only there", each.only_there),
+    element("br"),
+    element("span", { dir: "auto" }, each.text),
   );
 }
+
+/**
+ * @param {string} what
+ * @param {string[]} words
+ */
+const listed = (what, words) =>
+  words.length ? element("span", { class: "faint" }, element("br"), `${what}: `, isolatedList(words)) : null;

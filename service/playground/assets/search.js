@@ -15,7 +15,6 @@ import {
   grouped,
   isolated,
   isolatedList,
-  isolatedList,
   labeled,
   menu,
   modelsOf,

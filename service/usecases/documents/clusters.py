@@ -1,4 +1,4 @@
-"""Near-duplicates: neighbors of documents, and clusters that a chain of pairs links."""
+"""Near-duplicates: neighbors of documents, and groups of neighbors of one of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Neighbor(NamedTuple):
 
 
 class Member(NamedTuple):
-    """Document of a group; `like` is the earlier member that led to it, None for the first one."""
+    """Document of a group; `like` is the first one, None for that itself."""
 
     id: str
     like: str | None = None
@@ -46,10 +46,10 @@ class ClusterBatch:
 
 
 class Clusters:
-    """Connected components of the graph of neighbors, each listed at the first of its documents.
+    """Groups of documents that are neighbors of the first of them.
 
-    A group holds every document that a chain of neighbors links to its first one, up to 1,000 of them; the others form
-    further groups. The neighbors of each document are looked up once.
+    In the order of ids, each document that is in no group yet is the first of the next, and takes its neighbors that
+    are in none: up to 1,000, so that the others form further groups.
 
     Args:
         find: looks up neighbors. If b is a neighbor of a, a should be one of b.
@@ -60,32 +60,53 @@ class Clusters:
         self._find = find
         self._after = after
         self._grouped: set[str] = set()
-        self._neighbors: dict[str, Sequence[Neighbor]] = {}  # of documents that are in no group yet
+        self._neighbors: dict[str, Sequence[Neighbor]] = {}
+        self._first: dict[str, bool] = {}  # whether a document that was checked before is the first of a group
 
     async def of(self, ids: Sequence[str]) -> AsyncIterator[ClusterBatch]:
         """Groups of documents, whose ids are given in order."""
         for start in range(0, len(ids), BATCH):
             batch = ids[start : start + BATCH]
             await self._fetch([each for each in batch if each not in self._grouped])
-            found = [await self._group(first) for first in batch if first not in self._grouped]
-            listed = [group for group in found if len(group) > 1 and min(each.id for each in group) > self._after]
-            yield ClusterBatch(listed, start + len(batch), batch[-1])
+            groups = [await self._group(each) for each in batch if each not in self._grouped]
+            yield ClusterBatch([group for group in groups if len(group) > 1], start + len(batch), batch[-1])
+            for each in batch:
+                self._neighbors.pop(each, None)
 
     async def _group(self, first: str) -> list[Member]:
-        group = {first: Member(first)}
-        waiting = [first]
-        while waiting and len(group) < MAX_MEMBERS:
-            expand, waiting = waiting[:BATCH], waiting[BATCH:]
-            await self._fetch(expand)
-            self._grouped.update(expand)
-            for each in expand:
-                near = self._neighbors.pop(each, ())
-                new = [other for other in near if other.id not in group and other.id not in self._grouped]
-                new = new[: MAX_MEMBERS - len(group)]
-                group |= {other.id: Member(other.id, each, other.score) for other in new}
-                waiting += [other.id for other in new]
-        self._grouped.update(group)
-        return list(group.values())
+        """The group of a document; empty if a former search listed it in another."""
+        if await self._listed_before(first):
+            return []
+        free = [each for each in self._neighbors.get(first, ()) if each.id > first and each.id not in self._grouped]
+        if self._after:
+            await self._fetch([each.id for each in free])
+            free = [each for each in free if not await self._listed_before(each.id)]
+        free = free[: MAX_MEMBERS - 1]
+        self._grouped |= {first, *(each.id for each in free)}
+        return [Member(first), *(Member(each.id, first, each.score) for each in free)]
+
+    async def _listed_before(self, doc_id: str) -> bool:
+        """Whether a document is a neighbor of the first one of a group that was listed before."""
+        before = [each.id for each in self._neighbors.get(doc_id, ()) if each.id <= self._after]
+        for each in before:
+            if await self._is_first(each):
+                return True
+        return False
+
+    async def _is_first(self, doc_id: str) -> bool:
+        """Whether a document checked before is the first of a group: no neighbor before it is."""
+        waiting = [doc_id]
+        while waiting:
+            last = waiting[-1]
+            await self._fetch([last])
+            before = sorted(each.id for each in self._neighbors.get(last, ()) if each.id < last)
+            unknown = next((each for each in before if each not in self._first), None)
+            if unknown is not None and not any(self._first.get(each) for each in before):
+                waiting.append(unknown)
+            else:
+                self._first[last] = not any(self._first.get(each) for each in before)
+                waiting.pop()
+        return self._first[doc_id]
 
     async def _fetch(self, ids: Sequence[str]) -> None:
         if unknown := [each for each in ids if each not in self._neighbors]:
@@ -116,10 +137,14 @@ def nearest_documents(
     if not vectors:
         return {}
     ends = np.cumsum([len(vector) for vector in vectors.values()])
-    _, found = index.search(np.concatenate(list(vectors.values())), k + 1, where)
+    _, found = index.search(np.concatenate(list(vectors.values())), k + 1, where, passages=2)
     near: dict[str, list[Neighbor]] = {}
     for (doc_id, own), end in zip(until_left(vectors.items()), ends, strict=True):
-        others = list(dict.fromkeys(hit.id for hits in found[end - len(own) : end] for hit in hits if hit.id != doc_id))
-        scored = [Neighbor(each, document_score(own @ theirs.T)) for each, theirs in index.vectors(others).items()]
+        hits = {hit.id: hit for each in found[end - len(own) : end] for hit in each if hit.id != doc_id}
+        if len(own) == 1 and all(len(hit.passages) == 1 for hit in hits.values()):
+            scored = [Neighbor(hit.id, hit.score) for hit in hits.values()]
+        else:
+            theirs = index.vectors(list(hits))
+            scored = [Neighbor(each, document_score(own @ vectors.T)) for each, vectors in theirs.items()]
         near[doc_id] = sorted(scored, key=lambda each: (-each.score, each.id))
     return near

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,12 +18,15 @@ from semblance_client.vocabulary.explanation import Explanation
 from semblance_client.vocabulary.responses import RequestWarning
 
 from semblance.models.catalogue import explainable, required_vectors, similarity
-from semblance.models.embeddings import TokenEmbeddings
+from semblance.models.embeddings import Floats, TokenEmbeddings
+from semblance.models.tokenization.function_words import say_much
+from semblance.models.tokenization.terms import query_terms
 from semblance.service.errors import CollectionReplaced, WriteConflict
 from semblance.service.filters import Filter
 from semblance.service.ports.documents import CutDocuments, PassageKey, Version
 from semblance.service.ports.indexes import ROUNDING, DocumentSelection, IndexReader
 from semblance.service.replication.access import CollectionAccess
+from semblance.service.threads import until_left
 from semblance.service.turns import in_thread
 from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.cursors import Place, read_cursor, write_cursor
@@ -44,6 +47,7 @@ PAGE, MAX_PAGE = 1000, 10_000  # documents checked for a response in JSON
 ATTEMPTS = 5  # of a search whose collection is replaced
 NEAREST, RESCORED = 100, 16  # neighbors looked up per document, by cosine and by another measure
 MOST = 1000  # if all of these pass the threshold
+MAX_WORDS = 20  # of a text that another lacks
 
 
 class FindDuplicates:
@@ -117,7 +121,7 @@ class FindDuplicates:
 
 @dataclass(frozen=True, slots=True)
 class DuplicateSearch:
-    """One search for groups of documents that a chain of scores links.
+    """One search for groups of documents that are like the first of them.
 
     Attributes:
         min_score: least score of two documents.
@@ -181,7 +185,7 @@ class DuplicateSearch:
     async def _rescored(self, doc_id: str, near: Sequence[Neighbor]) -> list[Neighbor]:
         """The same neighbors, with scores by the measure."""
         read = await self._documents([doc_id, *(each.id for each in near)])
-        own = await self._embedded(read, _passages(read, doc_id), explained=False)
+        own = await self._embedded(read, _passages(read, doc_id))
         others = [each.id for each in near if each.id in read.documents]
         keys = {other: _passages(read, other) for other in others}
         flat = [key for each in keys.values() for key in each]
@@ -201,44 +205,83 @@ class DuplicateSearch:
             raise CollectionReplaced
         return read
 
-    async def _embedded(
-        self, read: CutDocuments, passages: Sequence[PassageKey], *, explained: bool
-    ) -> list[TokenEmbeddings]:
-        want = "tokens" if explained else required_vectors(self.scorer.measure)
-        return list((await self.scorer.embed(read.texts(passages), want)).values())
+    async def _embedded(self, read: CutDocuments, passages: Sequence[PassageKey]) -> list[TokenEmbeddings]:
+        return list((await self.scorer.embed(read.texts(passages), required_vectors(self.scorer.measure))).values())
 
     async def _shown(self, group: Sequence[Member]) -> list[Duplicate]:
         """A group with its texts and explanations; documents that are gone by now are left out."""
         read = await self._documents([each.id for each in group])
         vectors = await self.scorer.access.search(lambda _: self.index.vectors([each.id for each in group]))
+        known = {each.id: each for each in group if each.id in read.documents and each.id in vectors}
+        pairs = {
+            doc_id: _nearest_passages(each.like, doc_id, vectors)
+            for doc_id, each in known.items()
+            if each.like in known
+        }
+        texts = read.texts(
+            [*(PassageKey(doc_id, 0) for doc_id in known), *(key for pair in pairs.values() for key in pair)]
+        )
+        explanations = await self._explanations(texts, pairs)
         shown = []
-        for member in group:
-            if member.id not in read.documents or member.id not in vectors:
-                continue
-            mine, other = PassageKey(member.id, 0), None
-            if member.like in vectors and member.like in read.documents:
-                table = vectors[member.like] @ vectors[member.id].T
-                best = np.unravel_index(int(np.argmax(table)), table.shape)
-                other, mine = PassageKey(member.like, int(best[0])), PassageKey(member.id, int(best[1]))
-            text = read.texts([mine]).get(mine, "")
-            shown.append(
-                Duplicate(
-                    id=member.id,
-                    text=text,
-                    like=member.like,
-                    score=member.score,
-                    explanation=other and await self._explanation(read, other, mine),
-                )
+        for doc_id, member in known.items():
+            mine = pairs[doc_id][1] if doc_id in pairs else PassageKey(doc_id, 0)
+            text = texts.get(mine, "")
+            document = Duplicate(
+                id=doc_id,
+                text=text,
+                like=member.like,
+                score=member.score,
+                explanation=explanations.get(doc_id),
             )
+            if doc_id in pairs:
+                document = document.model_copy(update=_compared(text, texts.get(pairs[doc_id][0], "")))
+            shown.append(document)
         return shown
 
-    async def _explanation(self, read: CutDocuments, a: PassageKey, b: PassageKey) -> Explanation | None:
-        """The words that make the score of two passages."""
+    async def _explanations(
+        self, texts: Mapping[PassageKey, str], pairs: Mapping[str, tuple[PassageKey, PassageKey]]
+    ) -> dict[str, Explanation]:
+        """The words behind the score of each pair of passages, by document, if requested."""
         measure = self.explained_by
-        if measure is None or len(read.texts([a, b])) < 2:
-            return None
-        left, right = await self._embedded(read, [a, b], explained=True)
-        return await in_thread(word_links, explainable(measure), measure, left, right)
+        if measure is None or not pairs:
+            return {}
+        keys = {key: texts[key] for pair in pairs.values() for key in pair if key in texts}
+        embedded = await self.scorer.embed(keys, "tokens")
+        explainer = explainable(measure)
+
+        def explain() -> dict[str, Explanation]:
+            return {
+                doc_id: word_links(explainer, measure, embedded[a], embedded[b])
+                for doc_id, (a, b) in until_left(pairs.items())
+                if a in embedded and b in embedded
+            }
+
+        return await in_thread(explain)
+
+
+def _nearest_passages(like: str | None, doc_id: str, vectors: Mapping[str, Floats]) -> tuple[PassageKey, PassageKey]:
+    """The passages of two documents that are most similar."""
+    assert like is not None
+    table = vectors[like] @ vectors[doc_id].T
+    a, b = np.unravel_index(int(np.argmax(table)), table.shape)
+    return PassageKey(like, int(a)), PassageKey(doc_id, int(b))
+
+
+def _compared(here: str, there: str) -> dict[str, list[str]]:
+    """Words and codes of two texts that both have, or one only, as fields of a response."""
+    own, others = _words(here), _words(there)
+    return {
+        "in_both": [own[term] for term in own if term in others][:MAX_WORDS],
+        "only_here": [own[term] for term in own if term not in others][:MAX_WORDS],
+        "only_there": [others[term] for term in others if term not in own][:MAX_WORDS],
+    }
+
+
+def _words(text: str) -> dict[str, str]:
+    """Words and codes of a text by term, in its order, without function words."""
+    terms = [term for term in query_terms(text) if term.kind in ("word", "code")]
+    words = [text[term.start : term.end] for term in terms]
+    return {term.text: word for term, word, says in zip(terms, words, say_much(words), strict=True) if says}
 
 
 def _at_least(threshold: float, near: Sequence[Neighbor]) -> list[Neighbor]:

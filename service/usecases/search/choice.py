@@ -31,20 +31,20 @@ class Choice:
         """Whether other hits than the best may be chosen."""
         return self.group_by is not None or self.diversity > 0.0
 
-    def of(self, hits: Sequence[SearchHit], vectors: Mapping[str, Floats], k: int) -> list[SearchHit]:
-        """The hits of k groups, one after the other; without groups, each hit is one of its own.
+    def of(self, hits: Sequence[SearchHit], vectors: Mapping[str, Floats], page: slice) -> list[SearchHit]:
+        """The hits of some groups, one after the other; without groups, each hit is one of its own.
 
         Args:
             hits: best first.
             vectors: (p, d) of the passages by document id, needed for diversity; hits without one are left out.
-            k: most groups.
+            page: which groups.
         """
         groups = [[hit] for hit in hits] if self.group_by is None else _groups(hits, self.group_by, self.group_size)
         if self.diversity:
             known = [(each, _vector(each[0], vectors)) for each in groups]
             pairs = [(each, vector) for each, vector in known if vector is not None]
-            groups = [pairs[i][0] for i in _diverse(pairs, self.diversity, k)]
-        return [hit for group in groups[:k] for hit in group]
+            groups = [pairs[i][0] for i in _diverse(pairs, self.diversity, page.stop)]
+        return [hit for group in groups[page] for hit in group]
 
 
 def marginally_relevant(relevance: Floats, vectors: Floats, diversity: float, k: int) -> list[int]:

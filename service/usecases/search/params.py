@@ -50,7 +50,7 @@ class SearchParams:
         params = cls(
             request=request,
             queries=queries,
-            candidates=request.candidates or max(DEFAULT_CANDIDATES, request.k),
+            candidates=request.candidates or max(DEFAULT_CANDIDATES, request.offset + request.k),
             where=requested_filter(request.filter),
             min_version=requested_version(request.min_version),
             read_as=[None] * len(queries),
@@ -63,6 +63,7 @@ class SearchParams:
         hits = count * request.k * request.group_size
         require_at_most("/queries", len(self.queries), limits.max_texts, "queries")
         require_at_most("/k", request.k, limits.max_k, "hits")
+        require_at_most("/offset", request.offset + request.k, limits.max_k, "hits (offset and k)")
         require_at_most("/candidates", self.candidates, limits.max_candidates, "candidates")
         require_at_most("/queries", hits, limits.max_hits, "hits (queries times k and group_size)")
         if request.explain or request.highlight:
@@ -74,6 +75,11 @@ class SearchParams:
     def choice(self) -> Choice:
         """Which of the ranked hits to return."""
         return Choice(self.request.group_by, self.request.group_size, self.request.diversity)
+
+    @property
+    def page(self) -> slice:
+        """Places of the hits or groups to return."""
+        return slice(self.request.offset, self.request.offset + self.request.k)
 
     @property
     def facets(self) -> Mapping[str, int]:
@@ -88,6 +94,6 @@ class SearchParams:
 
     @property
     def ranked(self) -> int:
-        """Number of hits to rank: more than `k` where some are chosen, reranked or counted."""
+        """Number of hits to rank: more than are returned where some are chosen, reranked or counted."""
         more = self.choice or self.counts_hits or self.request.rerank_model is not None
-        return self.candidates if more else self.request.k
+        return self.candidates if more else self.page.stop

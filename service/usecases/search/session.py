@@ -192,13 +192,13 @@ class SearchSession:
 
     async def _chosen(self, hits: Sequence[Sequence[SearchHit]]) -> list[list[SearchHit]]:
         """The hits to return: the best, or those of a choice among all that pass the threshold."""
-        choice, k = self.params.choice, self.params.request.k
+        choice, page = self.params.choice, self.params.page
         if not choice:
-            return [list(each[:k]) for each in hits]
+            return [list(each[page]) for each in hits]
         passing = [[hit for hit in each if self._is_enough(hit.score)] for each in hits]
         ids = list({hit.document.id for each in passing for hit in each}) if choice.diversity else []
         vectors = await self.scorer.access.search(lambda _: self.index.vectors(ids)) if ids else {}
-        return await in_thread(lambda: [choice.of(each, vectors, k) for each in passing])
+        return await in_thread(lambda: [choice.of(each, vectors, page) for each in passing])
 
     async def _reranked(self, reranker: Reranker, query: InputText, hits: Sequence[SearchHit]) -> list[SearchHit]:
         """Order the hits that pass the threshold by a reranker, which reads their best passages."""

@@ -287,7 +287,7 @@ def test_groups_hold_the_best_hits_of_each_value(values: list[Any], size: int, k
     ]
     first = list(dict.fromkeys(keys))[:k]
     expected = [i for key in first for i in [i for i, own in enumerate(keys) if own == key][:size]]
-    assert ids(Choice("team", size).of(hits_of(values), {}, k)) == expected
+    assert ids(Choice("team", size).of(hits_of(values), {}, slice(k))) == expected
 
 
 @given(seed=st.integers(0, 100), n=st.integers(1, 12), k=st.integers(1, 12), diversity=st.floats(0.01, 1.0))
@@ -311,9 +311,9 @@ def test_each_diverse_hit_is_the_best_that_is_left(seed: int, n: int, k: int, di
 def test_a_diverse_choice_leaves_out_a_twin() -> None:
     vectors = {"0": np.array([[1.0, 0.0]]), "1": np.array([[1.0, 0.0]]), "2": np.array([[0.0, 1.0]])}
     hits = hits_of([None, None, None])
-    assert ids(Choice(diversity=0.5).of(hits, vectors, 2)) == [0, 2]
-    assert ids(Choice(diversity=0.001).of(hits, vectors, 2)) == [0, 1]
-    assert ids(Choice(diversity=0.5).of(hits, {"0": vectors["0"]}, 3)) == [0]
+    assert ids(Choice(diversity=0.5).of(hits, vectors, slice(2))) == [0, 2]
+    assert ids(Choice(diversity=0.001).of(hits, vectors, slice(2))) == [0, 1]
+    assert ids(Choice(diversity=0.5).of(hits, {"0": vectors["0"]}, slice(3))) == [0]
 
 
 def scorer(max_tokens: int, passage_tokens: int | None = None, *, coded: bool = True) -> PassageScorer:

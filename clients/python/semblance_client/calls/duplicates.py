@@ -46,7 +46,7 @@ def duplicates(  # noqa: PLR0913 - one parameter a field of the request
     min_version: str | None = None,
     progress: Callable[[FoundDuplicates], None] | None = None,
 ) -> DuplicateJob:
-    """Find groups of documents that a chain of scores links.
+    """Find groups of documents that are similar to the first of them.
 
     Args:
         collection: where.

@@ -36,15 +36,21 @@ class Duplicate(ResponseBody):
     text: str
     """The document, or its passage that is most similar to one of `like`."""
     like: str | None
-    """Id of the earlier document of the group that led to it; null for the first."""
+    """Id of the first document of the group; null for that itself."""
     score: float | None
     """Of the two; null for the first."""
+    in_both: list[str] = Field(default_factory=list)
+    """Words and codes of `text`, up to 20, that the text it is compared with has, too; without function words."""
+    only_here: list[str] = Field(default_factory=list)
+    """Those that the other text lacks."""
+    only_there: list[str] = Field(default_factory=list)
+    """Those of the other text that this one lacks."""
     explanation: Explanation | None = None
     """The words that make the score, if requested."""
 
 
 class DuplicateGroup(ResponseBody):
-    """Two or more documents that a chain of scores links."""
+    """Two or more documents, all similar enough to the first."""
 
     documents: list[Duplicate]
 

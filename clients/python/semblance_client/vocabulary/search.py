@@ -107,6 +107,8 @@ class SearchRequest(RequestBody):
     """Id of a document that takes the place of a query; of a long one, its first passage."""
     k: Annotated[int, documented(known_maximum="max_k")] = Field(10, ge=1)
     """Number of hits."""
+    offset: int = Field(0, ge=0)
+    """Number of hits, or of groups, to leave out first; with `k`, at most the maximum of `k`."""
     collection: NamedCollection = "default"
     measure: Measure | None = None
     """Null is the collection's own."""
@@ -150,8 +152,8 @@ class SearchRequest(RequestBody):
     def _one_form(self) -> Self:
         if [self.query, self.queries, self.like].count(None) != 2:
             raise PydanticCustomError("invalid_request", _FORMS)
-        if self.candidates is not None and self.candidates < self.k:
-            raise PydanticCustomError("out_of_range", "candidates must not be less than k")
+        if self.candidates is not None and self.candidates < self.k + self.offset:
+            raise PydanticCustomError("out_of_range", "candidates must not be less than offset and k")
         if self.diversity and self.mode == "lexical":
             raise PydanticCustomError("invalid_value", "diversity needs scores of a measure: use another mode")
         if self.rerank_model is not None and (self.diversity or self.like is not None):
