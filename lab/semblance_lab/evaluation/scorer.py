@@ -19,7 +19,7 @@ from semblance.models.text import Granularity, TokenizedText
 from semblance_lab.evaluation.tasks import Retrieval
 
 ALL_LINKS = 10**9
-CANDIDATES = 100  # nearest documents by cosine that another measure reranks, as in a search of the service
+CANDIDATES = 100  # nearest documents by cosine that another measure reranks, as by default in a search of the service
 
 
 class Scorer(Protocol):
@@ -86,7 +86,7 @@ class LocalScorer(PairScorer):
             candidates = [documents[i].embeddings() for i in nearest]
             for name in measures:
                 scored = zip(similarity(name).score_many(query, candidates), (ids[i] for i in nearest), strict=True)
-                # equal scores are ordered by id, as in a search of the service
+                # equal scores are ordered by id, as by default in a search of the service
                 rankings[name][query_id] = [
                     doc_id for _, doc_id in sorted(scored, key=lambda each: (-each[0], each[1]))[:k]
                 ]

@@ -50,7 +50,7 @@ class SearchParams:
         params = cls(
             request=request,
             queries=queries,
-            candidates=request.candidates or max(DEFAULT_CANDIDATES, request.offset + request.k),
+            candidates=request.candidates or _candidates(request, limits.max_candidates),
             where=requested_filter(request.filter),
             min_version=requested_version(request.min_version),
             read_as=[None] * len(queries),
@@ -97,3 +97,10 @@ class SearchParams:
         """Number of hits to rank: more than are returned where some are chosen, reranked or counted."""
         more = self.choice or self.counts_hits or self.request.rerank_model is not None
         return self.candidates if more else self.page.stop
+
+
+def _candidates(request: SearchRequest, most: int) -> int:
+    """Enough for the hits: of two lists, half of the candidates may come from each."""
+    hits = request.offset + request.k
+    lists = 1 if request.mode in ("vector", "lexical") else 2
+    return max(DEFAULT_CANDIDATES, hits, min(lists * hits, most))

@@ -12,6 +12,7 @@ from typing import get_args
 import numpy as np
 from semblance_client import Client, Explanation, StoredBatch
 from semblance_client import SemblanceError as ServiceError
+from semblance_client.vocabulary.collections import TokenStorage
 from semblance_client.vocabulary.search import Mode
 
 from semblance.models.catalogue import explains, similarity
@@ -20,7 +21,7 @@ from semblance.models.errors import UnknownName
 from semblance.models.explanation import Link, LinkList
 from semblance.models.protocols import Track
 from semblance.models.text import Granularity, Unit
-from semblance_lab.evaluation.scorer import ALL_LINKS, CANDIDATES
+from semblance_lab.evaluation.scorer import ALL_LINKS
 from semblance_lab.evaluation.tasks import Retrieval
 
 MODES: tuple[Mode, ...] = get_args(Mode)  # of a search
@@ -80,7 +81,7 @@ class RemoteScorer:
         """By POST /search, in a temporary collection."""
         name = f"evaluation-{secrets.token_hex(4)}"
         try:
-            self._client.create_collection(name, model=self._model)
+            self._client.create_collection(name, model=self._model, tokens=_tokens(measures))
             lines = [json.dumps({"id": doc_id, "text": text}).encode() for doc_id, text in task.corpus.items()]
             documents = self.track(lines, "indexing")
             self._client.upload(documents, name, progress=_require_stored, rejected="report")
@@ -112,7 +113,7 @@ class RemoteScorer:
         parts = [ids[start : start + QUERIES_PER_REQUEST] for start in range(0, len(ids), QUERIES_PER_REQUEST)]
         search = partial(self._client.search, collection=collection, measure=measure, mode=mode, k=k)
         for part in self.track(parts, name):
-            answer = search([queries[each] for each in part], candidates=max(k, CANDIDATES))
+            answer = search([queries[each] for each in part])
             for query_id, result in zip(part, answer.results, strict=True):
                 yield query_id, [hit.id for hit in result.hits]
 
@@ -124,6 +125,12 @@ def _require_stored(batch: StoredBatch) -> None:
     """
     if refused := [each for each in batch.refused if each.code != "empty_text"]:
         raise ServiceError(f"document {refused[0].line} of the corpus was refused: {refused[0].detail}")
+
+
+def _tokens(measures: Sequence[str]) -> TokenStorage:
+    """Token codes, unless all measures are of pooled vectors: without codes, each candidate is encoded again."""
+    names = (split_mode(each)[1] for each in measures)
+    return "none" if all(similarity(name).needs == "pooled" for name in names) else "int8"
 
 
 def _link_list(why: Explanation) -> LinkList:
