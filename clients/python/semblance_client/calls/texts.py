@@ -111,6 +111,9 @@ def search(  # noqa: PLR0913 - one parameter a field of the request
     group_by: str | None = None,
     group_size: int | None = None,
     diversity: float | None = None,
+    offset: int | None = None,
+    typos: bool | None = None,
+    autocomplete: bool | None = None,
 ) -> Call[SearchResults]:
     """Find the documents of a collection that are most similar to one or more queries.
 
@@ -135,6 +138,9 @@ def search(  # noqa: PLR0913 - one parameter a field of the request
         group_by: a metadata field, of which k values are returned, each with its best hits.
         group_size: most hits of a value; 1 by default.
         diversity: from 0 for the best hits to 1 for those least alike.
+        offset: number of hits, or of groups, to leave out first.
+        typos: whether words with typos are read as words of the documents, except in mode "vector"; True by default.
+        autocomplete: whether the last word may be the beginning of one; False by default.
 
     Example:
         >>> response = client.search("my parcel never came", k=1, filter={"category": "shipping"})
@@ -163,6 +169,9 @@ def search(  # noqa: PLR0913 - one parameter a field of the request
         group_by=group_by,
         group_size=group_size,
         diversity=diversity,
+        offset=offset,
+        typos=typos,
+        autocomplete=autocomplete,
     )
     if query is not None:
         body |= {"query": query} if isinstance(query, str) else {"queries": list(query)}
