@@ -410,7 +410,8 @@ function documentRow(each) {
 
 /** @param {any} group */
 function groupRow({ documents: [first, ...others] }) {
-  return element("li", { class: "card" }, documentText(first, null), others.map((each) => documentText(each, first)));
+  const like = others.map((/** @type {any} */ each) => documentText(each, first));
+  return element("li", { class: "card" }, documentText(first, null), like);
 }
 
 /**

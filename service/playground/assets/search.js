@@ -270,9 +270,7 @@ export class Search {
       this.results,
       notices(warnings),
       readAs ? element("p", { class: "faint" }, "Read as: ", isolated(readAs)) : null,
-      missing.length
-        ? element("p", { class: "faint" }, "No document has ", isolatedList(missing), ".")
-        : null,
+      missing.length ? element("p", { class: "faint" }, "No document has ", isolatedList(missing), ".") : null,
       timingBar(found.timing, found.total),
       hits.length ? null : element("p", { class: "empty" }, "No document passes."),
       element(
@@ -297,10 +295,7 @@ function hitCard(hit, next, asked) {
   const lexical = hit.lexical;
   // where terms count for one of both only, or codes or a rerank model order, no route explains the difference
   const isExplained =
-    next &&
-    !asked.rerankModel &&
-    Boolean(lexical) === Boolean(next.lexical) &&
-    lexical?.codes === next.lexical?.codes;
+    next && !asked.rerankModel && Boolean(lexical) === Boolean(next.lexical) && lexical?.codes === next.lexical?.codes;
   const has = (lexical?.terms ?? []).filter((/** @type {any} */ each) => asked.codes.includes(each.term));
   return element(
     "li",

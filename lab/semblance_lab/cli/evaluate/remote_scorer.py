@@ -128,7 +128,7 @@ def _require_stored(batch: StoredBatch) -> None:
 
 
 def _tokens(measures: Sequence[str]) -> TokenStorage:
-    """Token codes, unless all measures are of pooled vectors: without codes, each candidate is encoded again."""
+    """Token codes where a measure needs tokens, or each candidate would be encoded again."""
     names = (split_mode(each)[1] for each in measures)
     return "none" if all(similarity(name).needs == "pooled" for name in names) else "int8"
 
