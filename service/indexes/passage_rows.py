@@ -18,7 +18,7 @@ from semblance.service.indexes.columns.array_file import Array, Pieces, in_one
 from semblance.service.indexes.columns.byte_strings import ByteStrings
 from semblance.service.indexes.columns.string_numbers import StringNumbers
 from semblance.service.indexes.postings import Postings, by_value, facet_of, row_numbers, values_of
-from semblance.service.indexes.terms.bm25 import Bm25, TextTerms
+from semblance.service.indexes.terms.bm25 import Bm25, Flags, TextTerms
 from semblance.service.ports.documents import Metadata
 from semblance.service.ports.indexes import DocumentSelection, Facet, Order, TermScore
 
@@ -105,6 +105,12 @@ class PassageRows:
     def allowed(self, where: Filter | None) -> BitMap:
         """Rows of the documents that match a filter."""
         return self._live if where is None else self._postings.matching(where, self._live)
+
+    def mask(self, where: Filter | None) -> Flags:
+        """Whether each row is of a document that matches a filter."""
+        mask = np.zeros(len(self), np.bool_)
+        mask[row_numbers(self.allowed(where))] = True
+        return mask
 
     def mismatches(self, where: Filter) -> list[RequestWarning]:
         """Warnings of the conditions that no document can meet."""

@@ -121,7 +121,7 @@ class Question(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """How many questions of a kind were answered in a mode, and the median time of a search in milliseconds."""
+    """Answered questions of a kind in a mode, and the median latency of a search in milliseconds."""
 
     kind: str
     language: str

@@ -10,11 +10,10 @@ import numpy as np
 from semblance.models.tokenization.terms import Term
 from semblance.service.filters import Filter
 from semblance.service.indexes.passage_rows import PassageRows
-from semblance.service.indexes.postings import row_numbers
 
 ONE_EDIT = 5  # letters of a word of the documents that is found with one typo
 TWO_EDITS = 9  # the same with two
-TIMES = 50  # as many passages have the word as the typo, if any has that
+TIMES = 50  # a typo that some passages have needs a word with more than this many times the passages
 MAX_CORRECTED = 8  # words of a query: one with more is in another language
 MIN_PREFIX = 2  # letters of the beginning of a word
 _TRIED = 100  # words that begin so: those that most passages have
@@ -35,8 +34,7 @@ def corrections(
         where: documents to search; None is all.
         prefix: the word of the query that may be the beginning of one; None if there is none.
     """
-    allowed = np.zeros(len(documents), np.bool_)
-    allowed[row_numbers(documents.allowed(where))] = True
+    allowed = documents.mask(where)
 
     def passages(word: str) -> int:
         return int(np.count_nonzero(allowed[documents.bm25.rows_with(Term(word, 0, 0))]))
@@ -57,6 +55,8 @@ def _read_as(term: Term, documents: PassageRows, passages: Callable[[str], int],
         beginning = nlargest(_TRIED, documents.bm25.beginning(term.text), key=documents.bm25.count)
         if whole := max(beginning, key=passages, default=""):
             return whole if passages(whole) else None
+    if TIMES * having >= len(documents):  # then no word has enough passages
+        return None
     letters = len(term.text)
     near = documents.bm25.near(term.text, 2 if letters >= TWO_EDITS - 2 else 1) if letters >= ONE_EDIT - 1 else []
     alike = [(-edits, passages(word), word) for word, edits in near if len(word) >= (ONE_EDIT, TWO_EDITS)[edits - 1]]

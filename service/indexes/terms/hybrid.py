@@ -6,14 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, repeat
 
-import numpy as np
-
 from semblance.models.embeddings import Floats
 from semblance.models.tokenization.terms import Term
 from semblance.service.filters import Filter
 from semblance.service.indexes.nearest import NearestDocuments
 from semblance.service.indexes.passage_rows import PassageRows
-from semblance.service.indexes.postings import row_numbers
 from semblance.service.indexes.terms.fusion import FusedRank, fused_ranks
 from semblance.service.indexes.terms.query_codes import query_codes
 from semblance.service.ports.documents import Version
@@ -71,8 +68,7 @@ class HybridSearch:
 
     def _missing(self, terms: Sequence[Term], where: Filter | None) -> list[Term]:
         """The words and codes of a query that no matching document has."""
-        allowed = np.zeros(len(self.documents), np.bool_)
-        allowed[row_numbers(self.documents.allowed(where))] = True
+        allowed = self.documents.mask(where)
         asked = (term for term in terms if term.kind in ("word", "code"))
         return [term for term in asked if not allowed[self.documents.bm25.rows_with(term)].any()]
 

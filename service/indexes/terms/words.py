@@ -20,7 +20,7 @@ _SORTED_SHARE = 0.9  # of the words; with fewer in order, all are sorted again
 class IndexWords:
     """Words without digits among the names of `TermRows`, which may get more but never lose any.
 
-    Words are compared to all of similar length, which takes a few milliseconds for 100,000 of them. Thread-safe.
+    A word is compared to all of similar length. Thread-safe.
     """
 
     def __init__(self, terms: TermRows) -> None:
@@ -45,7 +45,8 @@ class IndexWords:
     def beginning(self, prefix: str) -> Iterator[str]:
         """Words that begin so."""
         self._update()
-        in_order, recent = self._sorted, self._recent
+        with self._lock:  # both of one moment
+            in_order, recent = self._sorted, self._recent
         first = bisect_left(in_order, prefix)
         yield from takewhile(lambda word: word.startswith(prefix), islice(in_order, first, None))
         yield from (word for word in recent if word.startswith(prefix))
