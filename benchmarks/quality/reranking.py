@@ -112,7 +112,7 @@ def _nearest(client: Client, task: Retrieval, chosen: Sequence[int]) -> Iterator
     client.upload(track(documents, "storing", transient=True), COLLECTION)
     asked = list(task.queries.items())
     for query_id, query in track([asked[i] for i in chosen], "searching", transient=True):
-        hits = client.search(query, COLLECTION, measure=FIRST_STAGE, k=NEAREST).hits
+        hits = client.search(query, COLLECTION, mode="vector", measure=FIRST_STAGE, k=NEAREST).hits
         yield Candidates(query, [hit.id for hit in hits], [hit.text for hit in hits], task.relevance[query_id])
     client.delete_collection(COLLECTION)
 

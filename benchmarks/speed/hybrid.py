@@ -152,7 +152,11 @@ def of_index(index: VectorIndex, asked: Sequence[str], vectors: Floats) -> dict[
 
 @contextmanager
 def of_service(
-    service: Service, collection: str, asked: Sequence[str], options: Mapping[str, Mapping[str, object]]
+    service: Service,
+    collection: str,
+    asked: Sequence[str],
+    options: Mapping[str, Mapping[str, object]],
+    path: str = "/search",
 ) -> Iterator[dict[str, System]]:
     """Requests to a service, on one connection; by name, the fields that they have besides the query."""
     address = urlsplit(service.url)
@@ -160,7 +164,7 @@ def of_service(
 
     def post(fields: Mapping[str, object], i: int) -> bytes:
         body = {"query": asked[i], "collection": collection, "k": K, **fields}
-        connection.request("POST", "/search", json.dumps(body).encode(), {"content-type": "application/json"})
+        connection.request("POST", path, json.dumps(body).encode(), {"content-type": "application/json"})
         answer = connection.getresponse()
         content = answer.read()
         if answer.status != OK:
@@ -194,7 +198,7 @@ def measure(
     with TemporaryDirectory() as folder, threadpool_limits(1):  # as in the service (service/__init__.py)
         service = Service(Path(folder), models=MODEL)
         fill_collection(service, Path(folder), COLLECTION, texts, vectors)
-        index = _saved_index(Settings(home=Path(folder)))
+        index = saved_index(Settings(home=Path(folder)))
         for kind, own in asked.items():
             results += rows("index", kind, alternated(of_index(index, own, near), len(own), rounds))
         service.start()
@@ -207,7 +211,7 @@ def measure(
     return results
 
 
-def _saved_index(settings: Settings) -> VectorIndex:
+def saved_index(settings: Settings) -> VectorIndex:
     """The index that the service has saved."""
     store = SqlDocumentStore(sqlite_engine(settings.database_file))
     collection = store.collection(COLLECTION)

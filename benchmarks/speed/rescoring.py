@@ -140,7 +140,11 @@ async def measure_search(use_cases: UseCases, tokens: int, candidates: int, sear
     for i in range(searches + QUERIES):
         for measure, milliseconds in times.items():
             request = SearchRequest(
-                query=queries[i % QUERIES], collection=f"of-{tokens}", candidates=candidates, measure=measure
+                query=queries[i % QUERIES],
+                collection=f"of-{tokens}",
+                candidates=candidates,
+                measure=measure,
+                mode="vector",
             )
             start_s = time.perf_counter()
             await use_cases.search.search(request)

@@ -149,7 +149,8 @@ def _faiss(index: Any, query_vectors: Floats) -> SearchFunction:
 
 def _semblance(url: str, query_texts: Sequence[str]) -> SearchFunction:
     connection = _connection(url)
-    bodies = [json.dumps({"query": text, "collection": COLLECTION, "k": K}).encode() for text in query_texts]
+    body = {"collection": COLLECTION, "k": K, "mode": "vector"}
+    bodies = [json.dumps({"query": text, **body}).encode() for text in query_texts]
 
     def search(i: int) -> list[int]:
         connection.request("POST", "/search", bodies[i], {"content-type": "application/json"})

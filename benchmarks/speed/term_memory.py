@@ -40,17 +40,17 @@ class TermMemory:
 
 def measure(texts: Sequence[str], sizes: Sequence[int]) -> Iterator[TermMemory]:
     """Add passages until there are as many as each of the sizes, which ascend."""
-    index, terms, before_mb = Bm25(), 0, _resident_mb()
+    index, terms, before_mb = Bm25(), 0, resident_without_freed_mb()
     for size in sizes:
         for text in texts[len(index) : size]:
             added = TextTerms.of(text)
             index.add(added)
             terms += len(added.counts)
-        total = (_resident_mb() - before_mb) * 1024**2
+        total = (resident_without_freed_mb() - before_mb) * 1024**2
         yield TermMemory(size, terms / size, total / size, total / terms)
 
 
-def _resident_mb() -> float:
+def resident_without_freed_mb() -> float:
     """Resident memory of this process, without what it has freed."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)

@@ -34,12 +34,25 @@ def _means(character: str) -> bool:
     return character.isalnum() or category(character) in _SYMBOLS
 
 
-def _function_words(words: Sequence[str]) -> frozenset[str]:
-    """Those of the language of which most occur in a text; of several, the first one."""
-    counts = Counter(language for word in words for language in _languages().get(word, ()))
+def language_of(words: Sequence[str]) -> str | None:
+    """The code of the language of which most function words occur in a text.
+
+    Of several, the first one; English, if there are none and a letter is Latin; None if it cannot be told.
+
+    >>> language_of(["Wo", "ist", "mein", "Paket"]), language_of(["deafness"]), language_of(["Д"])
+    ('de', 'en', None)
+    """
+    counts = Counter(language for word in words for language in _languages().get(word.casefold(), ()))
     best = max(_lists(), key=counts.__getitem__)
-    is_told = counts[best] >= _LEAST or best == next(iter(_lists())) or not _LATIN.search("".join(_lists()[best]))
-    return _lists()[best] if is_told else frozenset()
+    if counts[best] >= _LEAST or not _LATIN.search("".join(_lists()[best])):
+        return best
+    first = next(iter(_lists()))
+    return best if best == first and (counts[best] or _LATIN.search("".join(words))) else None
+
+
+def _function_words(words: Sequence[str]) -> frozenset[str]:
+    """Those of the language of a text."""
+    return _lists().get(language_of(words) or "", frozenset())
 
 
 @cache

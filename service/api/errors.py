@@ -62,6 +62,7 @@ _VALIDATION_CODES: Mapping[str, str] = {
     "extra_forbidden": "unknown_field",
     "string_unicode": "ill_formed_text",
     "string_pattern_mismatch": "bad_name",
+    "greater_than": "out_of_range",
     "greater_than_equal": "out_of_range",
     "less_than_equal": "out_of_range",
     "too_short": "out_of_range",

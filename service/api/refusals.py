@@ -43,6 +43,7 @@ OPERATIONS: Mapping[str, tuple[str, ...]] = {
     "compare_texts": (*_COMPARED, "unknown_measure", "not_explainable"),
     "search": (*_MATCHING, *_TEXTS, *_ENCODING, *_READ, "not_calibrated", "not_explainable", "space_mismatch",
                "unknown_document", "unknown_measure", "unknown_model", "write_conflict"),
+    "suggest": (*_MATCHING, *_READ),
     "explain": (*_EXPLAINED, *_MODEL),
     "explain_long_texts": (*_EXPLAINED, *_MODEL),
     "explain_difference": _EXPLAINED,

@@ -48,6 +48,7 @@ from semblance.service.usecases.reembed import Reembedder
 from semblance.service.usecases.request_fields import RequestLimits
 from semblance.service.usecases.rerank import Rerank
 from semblance.service.usecases.search.search import Search
+from semblance.service.usecases.suggest import Suggest
 from semblance.service.usecases.text_embedder import TextEmbedder
 
 
@@ -128,6 +129,7 @@ def _use_cases(settings: Settings, models: LazyModels, stores: Stores, texts: Te
         Reembedder(models, collections, access, embedder),
         Compare(models, texts, models.calibrations, limits),
         Search(collections, access, models.rerankers, texts, models.calibrations, limits),
+        Suggest(access),
         DocumentsByFilter(access, limits),
         ChangeMetadata(access, limits),
         duplicates,

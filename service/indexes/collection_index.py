@@ -24,11 +24,13 @@ from semblance.service.indexes.shared_lock import SharedLock
 from semblance.service.indexes.terms.bm25 import TextTerms
 from semblance.service.indexes.terms.corrections import corrections
 from semblance.service.indexes.terms.hybrid import HybridSearch
+from semblance.service.indexes.terms.suggestions import values_beginning, words_beginning
 from semblance.service.ports.documents import PassageKey, VectorChange, Version
 from semblance.service.ports.indexes import (
     Comparison,
     Counted,
     DocumentSelection,
+    FacetQuery,
     Hit,
     HybridHits,
     HybridQuery,
@@ -36,6 +38,7 @@ from semblance.service.ports.indexes import (
     TermScore,
     VectorReader,
     VectorRows,
+    WordInDocument,
 )
 from semblance.service.threads import until_left
 
@@ -92,6 +95,11 @@ class CollectionIndex:
 
     def __len__(self) -> int:
         return self._documents.documents
+
+    @property
+    def has_terms(self) -> bool:
+        """Whether documents are found by terms too."""
+        return True
 
     @property
     def exact(self) -> bool:
@@ -163,12 +171,24 @@ class CollectionIndex:
         with self._reading():
             return corrections(terms, self._documents, where, prefix)
 
+    def words_beginning(self, prefix: str, where: Filter | None, k: int) -> list[WordInDocument]:
+        """The k words that most passages of matching documents have, each with such a document."""
+        with self._reading():
+            return words_beginning(prefix, self._documents, where, k)
+
+    def values_beginning(self, field: str, starts: Sequence[str], where: Filter | None, k: int) -> list[str]:
+        """The k strings in a metadata field that most matching documents have."""
+        with self._reading():
+            return values_beginning(field, starts, self._documents, where, k)
+
     def mismatches(self, where: Filter) -> list[RequestWarning]:
         """Warnings of the conditions that no document can meet."""
         with self._reading():
             return self._documents.mismatches(where)
 
-    def count(self, where: Filter | None, facets: Mapping[str, int], among: Sequence[str] | None = None) -> Counted:
+    def count(
+        self, where: Filter | None, facets: Mapping[str, FacetQuery], among: Sequence[str] | None = None
+    ) -> Counted:
         """Count the matching documents, and those that have the most frequent values of some fields."""
         with self._reading():
             documents, found = self._documents.count_facets(where, facets, among)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from heapq import nsmallest
 from itertools import islice
 from typing import Self
@@ -17,10 +18,11 @@ from semblance.service.filters import Filter, mismatches
 from semblance.service.indexes.columns.array_file import Array, Pieces, in_one
 from semblance.service.indexes.columns.byte_strings import ByteStrings
 from semblance.service.indexes.columns.string_numbers import StringNumbers
-from semblance.service.indexes.postings import Postings, by_value, facet_of, row_numbers, values_of
+from semblance.service.indexes.postings import Postings, facet_of, row_numbers, values_of
 from semblance.service.indexes.terms.bm25 import Bm25, Flags, TextTerms
 from semblance.service.ports.documents import Metadata
-from semblance.service.ports.indexes import DocumentSelection, Facet, Order, TermScore
+from semblance.service.ports.indexes import DocumentSelection, Facet, FacetQuery, TermScore
+from semblance.service.sorting import Order, by_value
 
 MORE_ROWS = 4  # times as many, where those found are of too few documents
 
@@ -117,18 +119,28 @@ class PassageRows:
         return mismatches(where, self._postings.types_in)
 
     def count_facets(
-        self, where: Filter | None, facets: Mapping[str, int], among: Sequence[str] | None
+        self, where: Filter | None, facets: Mapping[str, FacetQuery], among: Sequence[str] | None
     ) -> tuple[int, dict[str, Facet]]:
         """Number of matching documents among some, and the most frequent values of some fields."""
         first = self._first_rows(where)
         if among is not None:
             first &= BitMap([row for doc_id in among if (row := self._first_row(doc_id)) is not None])
-        return len(first), {field: self._facet(field, first, most) for field, most in facets.items()}
+        return len(first), {field: self._facet(field, first, counted) for field, counted in facets.items()}
 
-    def _facet(self, field: str, rows: BitMap, most: int) -> Facet:
+    def _facet(self, field: str, rows: BitMap, counted: FacetQuery) -> Facet:
+        ranges = [len(self._postings.matching(each, rows)) for each in counted.ranges]
         if len(rows) < self._postings.distinct(field):  # faster than to go through the values
-            return facet_of(map(self._metadata_of, rows), field, most)
-        return self._postings.facet(field, rows, most)
+            found = facet_of(map(self._metadata_of, rows), field, counted.values)
+        else:
+            found = self._postings.facet(field, rows, counted.values)
+        return replace(found, ranges=ranges)
+
+    def values_beginning(self, field: str, starts: Iterable[str], where: Filter | None) -> dict[str, int]:
+        """Number of matching documents by string in a field that has one of some beginnings."""
+        rows, found = self._first_rows(where), dict[str, int]()
+        for start in starts:
+            found |= self._postings.beginning(field, start, rows)
+        return found
 
     def select(self, selection: DocumentSelection) -> list[str]:
         """Ids of the selected documents, in order."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import nsmallest
-from itertools import chain, takewhile
+from itertools import chain, islice, takewhile
 from typing import Any, Self, TypeAlias, get_args
 
 import numpy as np
@@ -26,14 +26,14 @@ from semblance.service.filters import (
     Prefix,
     ValueType,
     scalars,
-    type_of,
 )
 from semblance.service.indexes.columns.array_file import Array, Pieces
 from semblance.service.indexes.columns.byte_strings import ByteStrings
 from semblance.service.ports.documents import Metadata
-from semblance.service.ports.indexes import Facet, FacetValue, Order
+from semblance.service.ports.indexes import Facet, FacetValue
+from semblance.service.sorting import Order, sort_key, sort_rank
 
-_RANK = {kind: rank for rank, kind in enumerate(get_args(ValueType))}
+MAX_BEGINNING = 1000  # values that are counted
 
 RowNumbers: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
 
@@ -51,14 +51,14 @@ class Postings:
     def add(self, row: int, metadata: Mapping[str, Any]) -> None:
         """Index the metadata of a row."""
         for field, value in values_of(metadata):
-            kind, key = _sort_key(value)
+            kind, key = sort_key(value)
             self._rows[field, kind].setdefault(key, BitMap()).add(row)
             self._present[field].add(row)
 
     def remove(self, row: int, metadata: Mapping[str, Any]) -> None:
         """Remove the metadata of a row."""
         for field, value in values_of(metadata):
-            kind, key = _sort_key(value)
+            kind, key = sort_key(value)
             rows = self._rows[field, kind]
             rows[key].discard(row)
             if not rows[key]:
@@ -130,6 +130,15 @@ class Postings:
         found = [FacetValue(_value_at(by_type, at), int(counts[at])) for at in best if counts[at]]
         return Facet(found, int(np.count_nonzero(counts)))
 
+    def beginning(self, field: str, start: str, rows: BitMap) -> dict[str, int]:
+        """Number of some rows by string of a field that begins so: of the first thousand ones."""
+        having: Mapping[str, BitMap] = self._rows.get((field, "string"), {})
+        counts = {
+            value: rows.intersection_cardinality(having[value])
+            for value in islice(self._strings(field, start), MAX_BEGINNING)
+        }
+        return {value: count for value, count in counts.items() if count}
+
     def distinct(self, field: str) -> int:
         """Number of different values in a field."""
         return sum(len(self._rows.get((field, kind), ())) for kind in get_args(ValueType))
@@ -161,12 +170,12 @@ class Postings:
                 return self._present.get(field, BitMap())
 
     def _equal(self, field: str, value: Scalar) -> BitMap:
-        kind, key = _sort_key(value)
+        kind, key = sort_key(value)
         values = self._rows.get((field, kind))
         return BitMap() if values is None else values.get(key, BitMap())
 
     def _between(self, where: Between) -> BitMap:
-        kind, _ = _sort_key(where.low if where.low is not None else where.high)
+        kind, _ = sort_key(where.low if where.low is not None else where.high)
         rows = self._rows.get((where.field, kind))
         if rows is None:
             return BitMap()
@@ -174,43 +183,27 @@ class Postings:
         return BitMap.union(BitMap(), *[rows[value] for value in values])
 
     def _beginning(self, field: str, start: str) -> BitMap:
-        rows = self._rows.get((field, "string"))
-        if rows is None:
-            return BitMap()
-        values = takewhile(lambda value: value.startswith(start), rows.irange(start))  # they follow each other
-        return BitMap.union(BitMap(), *[rows[value] for value in values])
+        having: Mapping[str, BitMap] = self._rows.get((field, "string"), {})
+        return BitMap.union(BitMap(), *[having[value] for value in self._strings(field, start)])
+
+    def _strings(self, field: str, start: str) -> Iterator[str]:
+        """The values of a field that begin so, in order."""
+        values = self._rows.get((field, "string"), SortedDict()).irange(start)
+        return takewhile(lambda value: value.startswith(start), values)  # they follow each other
 
 
 def facet_of(metadata: Iterable[Metadata], field: str, most: int) -> Facet:
     """The same as `Postings.facet`, from the metadata of some documents alone."""
-    counts = Counter(key for each in metadata for key in {_rank(value) for value in scalars(each.get(field, {}))})
+    counts = Counter(key for each in metadata for key in {sort_rank(value) for value in scalars(each.get(field, {}))})
     best = nsmallest(most, counts, key=lambda key: (-counts[key], key))
     kinds = get_args(ValueType)
     return Facet([FacetValue(_value(kinds[rank], key), counts[rank, key]) for rank, key in best], len(counts))
 
 
-def by_value(rows: Iterable[int], metadata_of: Callable[[int], Metadata], order: Order) -> Iterator[list[int]]:
-    """Split rows as `Postings.in_order` does, by their metadata alone."""
-    groups: defaultdict[tuple[int, str | float], list[int]] = defaultdict(list)
-    without: list[int] = []
-    best = max if order.descending else min
-    for row in rows:
-        keys = [_rank(value) for value in scalars(metadata_of(row).get(order.field, {}))]
-        (groups[best(keys)] if keys else without).append(row)
-    for key in sorted(groups, reverse=order.descending):
-        yield groups[key]
-    yield without
-
-
 def values_of(metadata: Metadata) -> list[tuple[str, Scalar]]:
     """The fields of metadata with their values, each once."""
     pairs = ((field, scalar) for field, value in metadata.items() for scalar in scalars(value))
-    return list({(field, _sort_key(value)): (field, value) for field, value in pairs}.values())
-
-
-def _sort_key(value: Scalar) -> tuple[ValueType, str | float]:
-    """Type of a value, and its key among values of that type."""
-    return type_of(value), 0 if value is None else value
+    return list({(field, sort_key(value)): (field, value) for field, value in pairs}.values())
 
 
 def _value_at(by_type: Sequence[tuple[ValueType, SortedDict[Any, BitMap]]], at: int) -> Scalar:
@@ -222,14 +215,8 @@ def _value_at(by_type: Sequence[tuple[ValueType, SortedDict[Any, BitMap]]], at: 
     raise IndexError(at)
 
 
-def _rank(value: Scalar) -> tuple[int, str | float]:
-    """Sorts values by type, then among those of the type."""
-    kind, key = _sort_key(value)
-    return _RANK[kind], key
-
-
 def _value(kind: ValueType, key: Any) -> Scalar:
-    """Inverse of `_sort_key`."""
+    """Inverse of `sort_key`."""
     return None if kind == "null" else key
 
 

@@ -14,9 +14,10 @@ from semblance_client.vocabulary.search import CodeTier
 
 from semblance.models.embeddings import Floats
 from semblance.models.tokenization.terms import Term
-from semblance.service.filters import Filter
+from semblance.service.filters import Between, Filter
 from semblance.service.ports.device import ON_CPU, Device
 from semblance.service.ports.documents import Collection, CollectionSize, PassageKey, VectorChange, Version
+from semblance.service.sorting import Order
 
 ENGINES = "semblance.service.indexes.engines"  # catalogue family of the VectorRows classes
 
@@ -108,12 +109,21 @@ class HybridHits:
     Attributes:
         codes: of the query that few visible documents have or none, or of a query of nothing else.
         missing: words and codes of the query that no matching document has, in its order.
+        matched: largest share of the information (idf) of the query that one of the best documents by terms has.
     """
 
     version: Version
     hits: Sequence[HybridHit]
     codes: Sequence[str]
     missing: Sequence[Term]
+    matched: float
+
+
+class WordInDocument(NamedTuple):
+    """A word in the form of a term, and the id of a document that has it."""
+
+    word: str
+    document: str
 
 
 class FacetValue(NamedTuple):
@@ -123,12 +133,20 @@ class FacetValue(NamedTuple):
     documents: int
 
 
+class FacetQuery(NamedTuple):
+    """A count of a metadata field: most values to return, and ranges of values."""
+
+    values: int
+    ranges: Sequence[Between] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """The most frequent values of a metadata field, and how many different ones there are."""
+    """The most frequent values of a metadata field; number of different ones, and by range."""
 
     values: Sequence[FacetValue]
     distinct: int
+    ranges: Sequence[int] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,17 +157,6 @@ class Counted:
     documents: int
     facets: Mapping[str, Facet]
     warnings: Sequence[RequestWarning]
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """Order by a metadata field.
-
-    Documents without a value come last, and a list counts by the entry that comes first.
-    """
-
-    field: str
-    descending: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,18 +234,26 @@ class IndexReader(Protocol):
         word.
         """
 
+    def words_beginning(self, prefix: str, where: Filter | None, k: int) -> list[WordInDocument]:
+        """The k words that most passages of matching documents have, each with such a document."""
+
+    def values_beginning(self, field: str, starts: Sequence[str], where: Filter | None, k: int) -> list[str]:
+        """The k strings in a metadata field that most matching documents have."""
+
     def mismatches(self, where: Filter) -> list[RequestWarning]:
         """Warnings of conditions that no document can meet, and of what a search may have missed.
 
         Takes time per condition, not per document.
         """
 
-    def count(self, where: Filter | None, facets: Mapping[str, int], among: Sequence[str] | None = None) -> Counted:
+    def count(
+        self, where: Filter | None, facets: Mapping[str, FacetQuery], among: Sequence[str] | None = None
+    ) -> Counted:
         """Count the matching documents, and those that have the most frequent values of some fields.
 
         Args:
             where: None counts all documents.
-            facets: number of values by field. Of equally frequent ones, the smallest come first.
+            facets: what to count, by field. Of equally frequent ones, the smallest come first.
             among: ids of the only documents to count; None is all.
         """
 
@@ -253,6 +268,10 @@ class IndexReader(Protocol):
 
     def __len__(self) -> int:
         """Number of documents."""
+
+    @property
+    def has_terms(self) -> bool:
+        """Whether documents are found by terms too."""
 
     @property
     def exact(self) -> bool:

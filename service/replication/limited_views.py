@@ -30,12 +30,14 @@ from semblance.service.ports.documents import (
 from semblance.service.ports.indexes import (
     Counted,
     DocumentSelection,
+    FacetQuery,
     Hit,
     HybridHits,
     HybridQuery,
     IndexReader,
     Listed,
     TermScore,
+    WordInDocument,
 )
 
 SCANNED = 1000  # documents read at a time to find those that are visible
@@ -271,12 +273,22 @@ class LimitedIndex:
         """Words of visible documents."""
         return self._index.corrections(terms, self._visible(where), prefix)
 
+    def words_beginning(self, prefix: str, where: Filter | None, k: int) -> list[WordInDocument]:
+        """Words of visible documents."""
+        return self._index.words_beginning(prefix, self._visible(where), k)
+
+    def values_beginning(self, field: str, starts: Sequence[str], where: Filter | None, k: int) -> list[str]:
+        """Values that visible documents have."""
+        return self._index.values_beginning(field, starts, self._visible(where), k)
+
     def mismatches(self, where: Filter) -> list[RequestWarning]:
         """Those of the search alone: others would tell of the metadata of other documents."""
         del where
         return self._index.mismatches(EVERYTHING)
 
-    def count(self, where: Filter | None, facets: Mapping[str, int], among: Sequence[str] | None = None) -> Counted:
+    def count(
+        self, where: Filter | None, facets: Mapping[str, FacetQuery], among: Sequence[str] | None = None
+    ) -> Counted:
         """Count visible documents, without warnings."""
         return replace(self._index.count(self._visible(where), facets, among), warnings=[])
 
@@ -300,6 +312,11 @@ class LimitedIndex:
     def __len__(self) -> int:
         """Number of visible documents."""
         return self.count(None, {}).documents
+
+    @property
+    def has_terms(self) -> bool:
+        """Whether the whole index has terms."""
+        return self._index.has_terms
 
     @property
     def exact(self) -> bool:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
+from semblance_client.vocabulary.matching import FacetRequest, ValueRange
+
 from semblance.service.errors import InvalidRequest, Problem
-from semblance.service.filters import Filter, parse_filter
+from semblance.service.filters import Between, Filter, parse_filter
 from semblance.service.ports.documents import Version
+from semblance.service.ports.indexes import FacetQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,20 @@ def requested_filter(json: object) -> Filter | None:
         return parse_filter(json)
     except ValueError as error:
         raise InvalidRequest([Problem("/filter", "bad_filter", str(error))]) from error
+
+
+def requested_facets(requests: Sequence[FacetRequest]) -> dict[str, FacetQuery]:
+    """Facets to count, by metadata field."""
+    return {
+        each.field: FacetQuery(each.values, [_within(each.field, bounds) for bounds in each.ranges])
+        for each in requests
+    }
+
+
+def _within(field: str, bounds: ValueRange) -> Between:
+    low = bounds.gte if bounds.gt is None else bounds.gt
+    high = bounds.lte if bounds.lt is None else bounds.lt
+    return Between(field, low, high, includes_low=bounds.gt is None, includes_high=bounds.lt is None)
 
 
 def requested_version(text: object, pointer: str = "/min_version") -> Version | None:

@@ -22,7 +22,7 @@ from semblance.service.filters import All, Between, Either, Exists, Filter, Not,
 from semblance.service.indexes.collection_index import CollectionIndex
 from semblance.service.indexes.engines.exact import Exact
 from semblance.service.ports.documents import VectorChange, Version
-from semblance.service.ports.indexes import ENGINES, Hit, HybridQuery, PassageHit
+from semblance.service.ports.indexes import ENGINES, FacetQuery, Hit, HybridQuery, PassageHit
 from tests.support.stored_index import StoredIndex
 from tests.support.waiting import until
 
@@ -236,7 +236,11 @@ def test_counts_and_facets_match_the_oracle(
     for definition in FILTERS:
         where = None if definition is None else parse_filter(definition)
         matching = [each.metadata for each in oracle.documents.values() if where is None or holds(where, each.metadata)]
-        counted = index.count(where, {"tags": most, "size": most, "flag": 9, "nothing": 1})
+        bounds = Between("size", -1, 2, includes_low=bool(most % 2), includes_high=bool(seed % 2))
+        facets = {"tags": FacetQuery(most), "flag": FacetQuery(9), "nothing": FacetQuery(1, [bounds])}
+        counted = index.count(where, facets | {"size": FacetQuery(most, [bounds, replace(bounds, high=None)])})
+        ranges = [[each for each in matching if holds(of, each)] for of in (bounds, replace(bounds, high=None))]
+        assert counted.facets["size"].ranges == list(map(len, ranges))
         assert counted.documents == len(matching)
         for field, facet in counted.facets.items():
             values = Counter(

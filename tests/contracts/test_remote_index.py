@@ -14,7 +14,7 @@ from semblance.models.tokenization.terms import query_terms
 from semblance.service.errors import NotWithRemoteIndex
 from semblance.service.filters import parse_filter
 from semblance.service.ports.documents import Version
-from semblance.service.ports.indexes import DocumentSelection, Hit, HybridQuery
+from semblance.service.ports.indexes import DocumentSelection, FacetQuery, Hit, HybridQuery
 from semblance.service.replication.stateless.stateless_replica import StatelessReplica
 from tests.contracts.test_indexes import FILTERS
 from tests.support.servers.postgres_server import PostgresServer
@@ -92,10 +92,12 @@ async def test_what_needs_a_local_index_is_refused(database: PostgresServer, mil
         where = parse_filter({"color": "red"})
         refused: list[Callable[[], object]] = [
             lambda: index.count(where, {}),
-            lambda: index.count(None, {"color": 3}, ["d"]),
+            lambda: index.count(None, {"color": FacetQuery(3)}, ["d"]),
             lambda: index.select(DocumentSelection(where, 10)),
             lambda: index.search_hybrid(HybridQuery(np.zeros(DIM, np.float32), query_terms("a")), 3, None, 1),
             lambda: index.terms_of(query_terms("a"), []),
+            lambda: index.words_beginning("a", None, 3),
+            lambda: index.values_beginning("color", ["a"], None, 3),
             lambda: len(index),
         ]
         for call in refused:

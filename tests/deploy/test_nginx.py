@@ -27,7 +27,10 @@ from tests.support.waiting import CEILING_S, until
 LONG_READ = ("POST", "/collections/a/duplicates")
 READS = [
     *(("GET", path) for path in ("/collections/a/documents/1", "/explain?a=x&b=y")),
-    *(("POST", path) for path in ("/similarity", "/search", "/search?pretty=1", "/explain", "/explain/difference")),
+    *(
+        ("POST", path)
+        for path in ("/similarity", "/search", "/search?a=b", "/suggest", "/explain", "/explain/difference")
+    ),
     *(("POST", f"/collections/a/{path}") for path in ("count", "list", "map")),
     *(("POST", path) for path in ("/v1/embeddings", "/rerank", "/v2/rerank", "/score", "/pooling", "/", "/embed_all")),
     *(("POST", f"/api/{path}") for path in ("embed", "embeddings", "show")),

@@ -14,6 +14,7 @@ from semblance.service.api.error_shapes import shape_of, status_in
 from tests.integration.conftest import BODY_LIMIT, NDJSON, Api, code_of
 
 VALID = {"a": "A cat.", "b": "A dog."}
+AT_ONCE = {"field": "n", "weight": 0.1, "half_life_days": 1e-300}
 COMPARED = {"query": "x", "a": "shipping-001", "b": "shipping-002"}
 STORE = "/collections/default/documents"
 JSON = {"content-type": "application/json"}
@@ -192,6 +193,15 @@ INVALID: list[tuple[str, Any, int, str]] = [
     ("/search", {"query": "x", "min_version": "yesterday"}, 422, "bad_version"),
     ("/search", {"query": "x", "diversity": 0.5, "mode": "lexical"}, 422, "invalid_value"),
     ("/search", {"query": "x", "group_size": 2}, 422, "invalid_value"),
+    ("/search", {"query": "x", "sort": {"field": "n"}, "diversity": 0.5}, 422, "invalid_value"),
+    ("/search", {"query": "x", "boosts": [{"field": "n", "weight": 0.1, "full_at": 0}]}, 422, "out_of_range"),
+    ("/search", {"query": "x", "boosts": [{"field": "n", "weight": 0.1}]}, 422, "invalid_value"),
+    ("/search", {"query": "x", "boosts": [{"field": "n", "weight": 9, "full_at": 1}]}, 422, "out_of_range"),
+    ("/search", {"query": "x", "boosts": [AT_ONCE | {"origin": "soon"}]}, 422, "invalid_value"),
+    ("/search", {"query": "x", "boosts": [AT_ONCE], "mode": "lexical"}, 422, "invalid_value"),
+    ("/search", {"query": "x", "facets": [{"field": "n", "ranges": [{}]}]}, 422, "invalid_value"),
+    ("/search", {"query": "x", "facets": [{"field": "n", "ranges": [{"gt": 1, "gte": 1}]}]}, 422, "invalid_value"),
+    ("/search", {"query": "x", "facets": [{"field": "n", "ranges": [{"gt": 1, "lt": "z"}]}]}, 422, "invalid_value"),
     ("/search", {"query": "x", "facets": [{"field": "x"}, {"field": "x"}]}, 422, "invalid_value"),
     ("/search", {"query": "x", "highlight": {"chars": 19}}, 422, "out_of_range"),
     ("/search", {"query": "x", "highlight": {"marks": 0}}, 422, "out_of_range"),

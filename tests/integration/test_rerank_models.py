@@ -146,8 +146,10 @@ def test_a_search_has_the_order_of_the_cross_encoder(
 
 
 def test_thresholds_of_the_first_stage_choose_what_is_read(api: Api) -> None:
-    body = {"query": QUERY, "k": 5, "candidates": 50, "rerank_model": "bert"}
-    scores = [hit["score"] for hit in api.ok("/search", {"query": QUERY, "k": 50})["results"][0]["hits"]]
+    body = {"query": QUERY, "k": 5, "candidates": 50, "rerank_model": "bert", "mode": "vector"}
+    scores = [
+        hit["score"] for hit in api.ok("/search", {"query": QUERY, "k": 50, "mode": "vector"})["results"][0]["hits"]
+    ]
     hits = api.ok("/search", {**body, "min_score": scores[5]})["results"][0]["hits"]
     assert len(hits) == 5
     assert min(hit["score"] for hit in hits) >= scores[5]

@@ -180,12 +180,18 @@ class ExistingNames:
             existing["filter"] = _valid_filter(existing["filter"])
         if existing.get("group_by") is None or existing.get("diversity"):
             existing.pop("group_size", None)
-        if existing.get("mode") == "lexical":
-            existing.pop("diversity", None)
+        if existing.get("mode") == "lexical" or existing.get("sort"):
+            existing = {key: value for key, value in existing.items() if key not in ("diversity", "boosts")}
         if existing.get("cursor") is not None:
             existing.pop("offset", None)
-        if "facets" in existing:  # each of another field
-            existing["facets"] = list({each["field"]: each for each in existing["facets"]}.values())
+        if "facets" in existing:  # each of another field, without ranges, whose bounds must agree
+            by_field = {each["field"]: each | {"ranges": []} for each in existing["facets"]}
+            existing["facets"] = list(by_field.values())
+        if "boosts" in existing:  # null is as good as none
+            given = ({key: value for key, value in each.items() if value is not None} for each in existing["boosts"])
+            existing["boosts"] = [
+                each | {"origin": None} for each in given if {"half_life_days", "full_at"} & set(each)
+            ]
         return existing
 
 

@@ -103,7 +103,7 @@ def highlights(client: Client, asked: Sequence[Question], chars: int) -> list[Sp
     found = []
     for each in track(asked, "asking"):
         own = {"question": each.id}
-        [hit] = client.search(each.text, COLLECTION, k=1, filter=own, highlight={"chars": chars}).hits
+        [hit] = client.search(each.text, COLLECTION, k=1, filter=own, mode="vector", highlight={"chars": chars}).hits
         assert hit.highlight is not None
         found.append((hit.highlight.start, hit.highlight.end))
     return found

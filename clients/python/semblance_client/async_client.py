@@ -84,6 +84,7 @@ class AsyncClient:
     similarity = _method(texts.similarity)
     similarity_matrix = _method(texts.similarity_matrix)
     search = _method(texts.search)
+    suggest = _method(texts.suggest)
     explain = _method(texts.explain)
     explain_difference = _method(texts.explain_difference)
     embed = _method(texts.embed)

@@ -91,6 +91,7 @@ class Client:
     similarity = _method(texts.similarity)
     similarity_matrix = _method(texts.similarity_matrix)
     search = _method(texts.search)
+    suggest = _method(texts.suggest)
     explain = _method(texts.explain)
     explain_difference = _method(texts.explain_difference)
     embed = _method(texts.embed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import TypeAlias
 
 import numpy as np
@@ -53,6 +54,12 @@ class TermRows:
         saved = len(self._terms)
         yield from (self._terms[number].decode() for number in range(first, saved))
         yield from self._new[max(0, first - saved) :]
+
+    def numbers_of_rows(self) -> Iterator[int]:
+        """Number of rows of each term, in the order of `names`."""
+        saved = np.diff(self._ends, prepend=0).tolist()
+        for name, rows in zip_longest(self.names(), saved, fillvalue=0):
+            yield rows + (len(self._later[name].rows) if name in self._later else 0)
 
     def add(self, row: int, counts: Mapping[str, int]) -> None:
         """Add a row, above all former ones, with the frequencies of its terms."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self, TypeAlias
 
@@ -147,9 +147,9 @@ class Bm25:
         """Words within some edits of another, with their number; some may be of removed rows only."""
         return self._words.near(word, edits)
 
-    def beginning(self, prefix: str) -> Iterator[str]:
-        """Words that begin so; some may be of removed rows only."""
-        return self._words.beginning(prefix)
+    def beginning(self, prefix: str, most: int) -> list[str]:
+        """Up to `most` words that begin so, the most frequent first; see `near`."""
+        return self._words.beginning(prefix, most)
 
     def best(self, terms: Sequence[Term], k: int, allowed: Rows | None) -> list[tuple[int, float]]:
         """Find the k best of the `allowed` rows (None: all) that have a term.

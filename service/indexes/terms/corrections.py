@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from heapq import nlargest
 
 import numpy as np
 
@@ -52,9 +51,9 @@ def _read_as(term: Term, documents: PassageRows, passages: Callable[[str], int],
     """The word in place of another; None if that stays."""
     having = passages(term.text)
     if term == prefix and not having and len(term.text) >= MIN_PREFIX:
-        beginning = nlargest(_TRIED, documents.bm25.beginning(term.text), key=documents.bm25.count)
-        if whole := max(beginning, key=passages, default=""):
-            return whole if passages(whole) else None
+        whole = max(documents.bm25.beginning(term.text, _TRIED), key=passages, default=term.text)
+        if passages(whole):
+            return whole
     if TIMES * having >= len(documents):  # then no word has enough passages
         return None
     letters = len(term.text)

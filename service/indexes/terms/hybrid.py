@@ -47,7 +47,8 @@ class HybridSearch:
         """
         codes = query_codes(query.terms, self.documents, query.visible, where)
         by_terms = self.documents.best_by_terms(query.terms, k, where)
-        terms = query.terms if codes.found or self._enough_matched(query, by_terms) else ()
+        matched = self._matched(query, by_terms)
+        terms = query.terms if codes.found or matched >= query.min_share else ()
         near = {hit.id: hit for hit in by_vector}
         ranked = codes.before(fused_ranks(list(near), list(by_terms) if terms else []))[:k]
         rows = [
@@ -64,7 +65,7 @@ class HybridSearch:
             HybridHit(each.id, each.vector_rank, each.term_rank, list(islice(scored, len(own))), codes.tier(each.id))
             for each, own in zip(ranked, rows, strict=True)
         ]
-        return HybridHits(version, hits, list(codes.rows), self._missing(query.terms, where))
+        return HybridHits(version, hits, list(codes.rows), self._missing(query.terms, where), matched)
 
     def _missing(self, terms: Sequence[Term], where: Filter | None) -> list[Term]:
         """The words and codes of a query that no matching document has."""
@@ -72,12 +73,10 @@ class HybridSearch:
         asked = (term for term in terms if term.kind in ("word", "code"))
         return [term for term in asked if not allowed[self.documents.bm25.rows_with(term)].any()]
 
-    def _enough_matched(self, query: HybridQuery, by_terms: Mapping[str, Sequence[int]]) -> bool:
-        """Whether one of the best documents by terms has enough of the query."""
-        if query.min_share == 0.0 or not by_terms:
-            return query.min_share == 0.0
+    def _matched(self, query: HybridQuery, by_terms: Mapping[str, Sequence[int]]) -> float:
+        """Largest share of the query that one of the best documents by terms has."""
         rows = [own[0] for own in islice(by_terms.values(), MATCHED_DOCUMENTS)]
-        return self.documents.matched_share(query.terms, rows) >= query.min_share
+        return self.documents.matched_share(query.terms, rows) if rows else 0.0
 
     def _rows_to_score(
         self, query: Floats, document: FusedRank, near: Hit | None, by_terms: Sequence[int]

@@ -69,7 +69,9 @@ export class Search {
       dir: "auto",
       autocomplete: "off",
       spellcheck: "false",
+      list: "suggestions",
     });
+    this.suggestions = element("datalist", { id: "suggestions" });
     this.mode = menu(
       [
         ["hybrid", "meaning and words"],
@@ -96,7 +98,7 @@ export class Search {
     this.opening = new Latest(this.filters, this.results);
     this.choosing = new Latest(this.filters, this.results);
     this.latest = new Latest(this.results);
-    const soon = debounced(() => this.show(), PAUSE_MS);
+    const soon = debounced(() => Promise.all([this.show(), this.suggest()]), PAUSE_MS);
     this.query.addEventListener("input", soon);
     for (const each of [this.mode, this.measure, this.rerankModel, this.k])
       each.addEventListener("change", () => this.show());
@@ -112,6 +114,7 @@ export class Search {
         "div",
         { class: "toolbar" },
         labeled("Query", this.query, "field grow"),
+        this.suggestions,
         labeled("Collection", this.collection),
         labeled("Find by", this.mode),
         labeled("Order by", this.measure),
@@ -235,6 +238,19 @@ export class Search {
     if (this.collection.value) return "Type what you look for.";
     const link = element("a", { href: "#collection" }, "Add some on the tab Collection.");
     return ["There are no documents yet. ", link];
+  }
+
+  /** Offer how the query may go on; where that fails, nothing is offered. */
+  async suggest() {
+    const body = { query: this.query.value, collection: this.collection.value, filter: this.filter() };
+    if (!body.query || !body.collection) return;
+    const found = await post("suggest", body).catch(() => ({ suggestions: [] }));
+    if (this.query.value !== body.query) return;
+    const texts = found.suggestions.map((/** @type {any} */ each) => each.text);
+    fill(
+      this.suggestions,
+      texts.map((/** @type {string} */ text) => element("option", { value: text })),
+    );
   }
 
   async show() {

@@ -19,12 +19,14 @@ from semblance.service.ports.indexes import (
     ROUNDING,
     Counted,
     DocumentSelection,
+    FacetQuery,
     Hit,
     HybridHits,
     HybridQuery,
     Listed,
     PassageHit,
     TermScore,
+    WordInDocument,
 )
 from semblance.service.ports.remote_index import MAX_CANDIDATES, RemoteCandidate, RemoteCollection, RemoteIndex
 
@@ -33,6 +35,7 @@ SPARE_CANDIDATES = 8  # and as many more: one is the server's own record
 MORE = 4  # times as many candidates, where those found are too few
 ROUNDS = 4  # of a search
 QUERIES_PER_CALL = 64
+_SUGGESTIONS = "suggestions"
 _BY_TERMS = "searches by terms: the modes lexical, hybrid and auto"
 
 
@@ -51,6 +54,7 @@ class RemoteView:
     """
 
     exact = False
+    has_terms = False
 
     def __init__(self, store: DocumentStore, remote: RemoteIndex, collection: Collection, version: Version) -> None:
         self._store = store
@@ -93,7 +97,9 @@ class RemoteView:
         """Get (p, d) vectors by document id from the primary; missing ones are left out."""
         return {doc_id: state.vectors for doc_id, state in self._states(ids).items() if state.vectors is not None}
 
-    def count(self, where: Filter | None, facets: Mapping[str, int], among: Sequence[str] | None = None) -> Counted:
+    def count(
+        self, where: Filter | None, facets: Mapping[str, FacetQuery], among: Sequence[str] | None = None
+    ) -> Counted:
         """Count some documents that match, in the primary; not all, and no facets."""
         if among is None or facets:
             self._refuse("counts and facets")
@@ -106,6 +112,16 @@ class RemoteView:
         """Not supported."""
         del terms, where, prefix
         self._refuse(_BY_TERMS)
+
+    def words_beginning(self, prefix: str, where: Filter | None, k: int) -> list[WordInDocument]:
+        """Not supported."""
+        del prefix, where, k
+        self._refuse(_SUGGESTIONS)
+
+    def values_beginning(self, field: str, starts: Sequence[str], where: Filter | None, k: int) -> list[str]:
+        """Not supported."""
+        del field, starts, where, k
+        self._refuse(_SUGGESTIONS)
 
     def search_hybrid(self, query: HybridQuery, k: int, where: Filter | None, passages: int) -> HybridHits:
         """Not supported."""

@@ -14,13 +14,15 @@ from semblance.service.errors import OptimisticConflict
 from semblance.service.filters import Filter
 from semblance.service.ports.document_store import DocumentReader
 from semblance.service.ports.documents import Document, Version
-from semblance.service.ports.indexes import DocumentSelection, IndexReader, Listed, Order
+from semblance.service.ports.indexes import DocumentSelection, IndexReader, Listed
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.replication.retries import retry_on_conflict
+from semblance.service.sorting import Order
 from semblance.service.usecases.cursors import Place, read_cursor, write_cursor
 from semblance.service.usecases.documents.index import document_response
 from semblance.service.usecases.request_fields import (
     RequestLimits,
+    requested_facets,
     requested_filter,
     requested_version,
     require_at_most,
@@ -55,7 +57,7 @@ class DocumentsByFilter:
         Raises:
             UnknownCollection, InvalidRequest, VersionMismatch, VersionNotReached: see semblance.service.errors.
         """
-        where, facets = requested_filter(request.filter), {facet.field: facet.values for facet in request.facets}
+        where, facets = requested_filter(request.filter), requested_facets(request.facets)
         _, index = await self._access.current(name, requested_version(request.min_version))
         counted = await self._access.search(lambda _: index.count(where, facets))
         return Counted(

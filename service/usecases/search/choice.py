@@ -1,15 +1,17 @@
-"""Choose hits that differ: the best of each group, or by maximal marginal relevance."""
+"""Choose other hits than the best: by a field, some of each group, or those that differ."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from semblance_client.vocabulary.fields import Scalar
 
 from semblance.models.embeddings import Floats
 from semblance.service.filters import ValueType, type_of
+from semblance.service.sorting import Order, by_value
 from semblance.service.usecases.search.results import SearchHit
 
 
@@ -21,15 +23,17 @@ class Choice:
         group_by: a metadata field, of whose values each counts as one hit; None for no groups.
         group_size: most hits of a value.
         diversity: from 0 for the most similar hits to 1 for those least alike.
+        order: by a metadata field; None is that of the hits.
     """
 
     group_by: str | None = None
     group_size: int = 1
     diversity: float = 0.0
+    order: Order | None = None
 
     def __bool__(self) -> bool:
         """Whether other hits than the best may be chosen."""
-        return self.group_by is not None or self.diversity > 0.0
+        return self.order is not None or self.group_by is not None or self.diversity > 0.0
 
     def of(self, hits: Sequence[SearchHit], vectors: Mapping[str, Floats], page: slice) -> list[SearchHit]:
         """The hits of some groups, one after the other; without groups, each hit is one of its own.
@@ -39,6 +43,8 @@ class Choice:
             vectors: (p, d) of the passages by document id, needed for diversity; hits without one are left out.
             page: which groups.
         """
+        if self.order:
+            hits = list(chain.from_iterable(by_value(hits, lambda hit: hit.document.metadata, self.order)))
         groups = [[hit] for hit in hits] if self.group_by is None else _groups(hits, self.group_by, self.group_size)
         if self.diversity:
             known = [(each, _vector(each[0], vectors)) for each in groups]

@@ -102,4 +102,4 @@ def by_vector(version: Version, hits: Sequence[Hit]) -> HybridHits:
         HybridHit(hit.id, rank, None, [HybridPassage(each.number, each.score, None) for each in hit.passages])
         for rank, hit in enumerate(hits, 1)
     ]
-    return HybridHits(version, found, codes=(), missing=())
+    return HybridHits(version, found, codes=(), missing=(), matched=0.0)

@@ -12,7 +12,8 @@ from semblance.service.usecases.search.hits import RankedHit, RankedTerms, codes
 
 MAX_BONUS = 0.5  # that terms add to the score of a measure, however many and rare they are
 HALF_BONUS = 40.0  # score by BM25 that adds half of it
-AUTO_SHARE = 0.5  # of the information of a query; if no document has it, mode auto leaves terms out
+LEAST_SHARES: Mapping[Mode, float] = {"hybrid": 0.25, "auto": 0.5}
+"""Of the information of a query, by mode: if no document has as much, terms are left out (decision 62)."""
 
 
 def bonus_of(score: float) -> float:

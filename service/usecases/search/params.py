@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from semblance_client.vocabulary.search import SearchRequest
+from semblance_client.vocabulary.search import Mode, SearchRequest
 
 from semblance.service.filters import Filter
 from semblance.service.ports.documents import Version
+from semblance.service.ports.indexes import FacetQuery
+from semblance.service.sorting import Order
 from semblance.service.usecases.request_fields import (
     RequestLimits,
+    requested_facets,
     requested_filter,
     requested_version,
     require_at_most,
@@ -27,10 +30,12 @@ class SearchParams:
     """A request and its queries. Measures other than the index's own rescore the `candidates`.
 
     Attributes:
+        mode: how the documents are found.
         read_as: the queries that replace those of the request; None where one is as it was sent.
     """
 
     request: SearchRequest
+    mode: Mode
     queries: Sequence[InputText]
     candidates: int
     where: Filter | None
@@ -47,10 +52,12 @@ class SearchParams:
         queries = [InputText(text, f"/queries/{i}") for i, text in enumerate(request.queries or [])]
         if request.query is not None:
             queries = [InputText(request.query, "/query")]
+        mode = request.mode or ("hybrid" if request.like is None else "vector")
         params = cls(
             request=request,
+            mode=mode,
             queries=queries,
-            candidates=request.candidates or _candidates(request, limits.max_candidates),
+            candidates=request.candidates or _candidates(request, mode, limits.max_candidates),
             where=requested_filter(request.filter),
             min_version=requested_version(request.min_version),
             read_as=[None] * len(queries),
@@ -74,7 +81,9 @@ class SearchParams:
     @property
     def choice(self) -> Choice:
         """Which of the ranked hits to return."""
-        return Choice(self.request.group_by, self.request.group_size, self.request.diversity)
+        request, sort = self.request, self.request.sort
+        order = None if sort is None else Order(sort.field, sort.descending)
+        return Choice(request.group_by, request.group_size, request.diversity, order)
 
     @property
     def page(self) -> slice:
@@ -82,9 +91,9 @@ class SearchParams:
         return slice(self.request.offset, self.request.offset + self.request.k)
 
     @property
-    def facets(self) -> Mapping[str, int]:
-        """Number of values to count, by metadata field."""
-        return {facet.field: facet.values for facet in self.request.facets}
+    def facets(self) -> Mapping[str, FacetQuery]:
+        """Facets to count, by metadata field."""
+        return requested_facets(self.request.facets)
 
     @property
     def counts_hits(self) -> bool:
@@ -94,13 +103,14 @@ class SearchParams:
 
     @property
     def ranked(self) -> int:
-        """Number of hits to rank: more than are returned where some are chosen, reranked or counted."""
-        more = self.choice or self.counts_hits or self.request.rerank_model is not None
+        """Number of hits to rank; if some are chosen, boosted, reranked or counted, all candidates."""
+        request = self.request
+        more = self.choice or self.counts_hits or request.boosts or request.rerank_model is not None
         return self.candidates if more else self.page.stop
 
 
-def _candidates(request: SearchRequest, most: int) -> int:
+def _candidates(request: SearchRequest, mode: Mode, most: int) -> int:
     """Enough for the hits: of two lists, half of the candidates may come from each."""
     hits = request.offset + request.k
-    lists = 1 if request.mode in ("vector", "lexical") else 2
+    lists = 1 if mode in ("vector", "lexical") else 2
     return max(DEFAULT_CANDIDATES, hits, min(lists * hits, most))

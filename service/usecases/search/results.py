@@ -4,17 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from semblance_client.vocabulary.explanation import Explanation
 from semblance_client.vocabulary.matching import Facet, FacetValue
-from semblance_client.vocabulary.search import Highlight, Hit, Mark, Mode, Passage, SearchRequest, Term, TermMatch
+from semblance_client.vocabulary.search import (
+    BoostPart,
+    Highlight,
+    Hit,
+    Mark,
+    Mode,
+    Passage,
+    SearchRequest,
+    Term,
+    TermMatch,
+)
 
 from semblance.models.alignment.highlight import Highlight as Snippet
 from semblance.models.tokenization.terms import places
 from semblance.service.ports import indexes
 from semblance.service.ports.calibration import FittedCalibration
-from semblance.service.ports.documents import Document, PassageKey
+from semblance.service.ports.documents import Document, Metadata, PassageKey
 from semblance.service.usecases.search.hits import RankedTerms
 from semblance.service.usecases.search.ordering import term_bonus
 
@@ -38,6 +48,7 @@ class SearchHit:
     score: float
     passages: Sequence[ScoredPassage]
     terms: RankedTerms | None = None
+    boosts: Sequence[BoostPart] = ()
     explanation: Explanation | None = None
     highlight: Highlight | None = None
     rerank_score: float | None = None
@@ -49,8 +60,8 @@ class SearchHit:
 
     @property
     def combined(self) -> float:
-        """The score and the bonus of terms, by which hits are ordered except by terms alone."""
-        return self.score + (self.terms.bonus if self.terms else 0.0)
+        """The score, bonus and boosts, by which hits are ordered except by terms alone."""
+        return self.score + (self.terms.bonus if self.terms else 0.0) + sum(each.bonus for each in self.boosts)
 
     @property
     def text(self) -> str:
@@ -83,20 +94,21 @@ class SearchHit:
         )
         return replace(self, highlight=shown)
 
-    def response(self, request: SearchRequest, calibration: FittedCalibration | None) -> Hit:
+    def response(self, request: SearchRequest, mode: Mode, calibration: FittedCalibration | None) -> Hit:
         """The hit as a response has it, with its best passages if more than one was asked for."""
         document = self.document
         return Hit(
             id=document.id,
             score=self.score,
             rerank_score=self.rerank_score,
-            lexical=self.terms and self._term_match(self.terms, request.mode),
+            lexical=self.terms and self._term_match(self.terms, mode),
+            boosts=list(self.boosts),
             probability=calibration and calibration.probability_of(self.score),
             text=self.text,
             start=self.passages[0].start,
             end=self.passages[0].end,
             passages=[_passage(document.text, passage) for passage in self.passages] if request.passages > 1 else [],
-            metadata=dict(document.metadata),
+            metadata=_chosen(document.metadata, request.fields),
             truncated=document.truncated,
             highlight=self.highlight,
             explanation=self.explanation,
@@ -133,9 +145,15 @@ def facets_response(facets: Mapping[str, indexes.Facet]) -> list[Facet]:
             field=field,
             values=[FacetValue(value=counted.value, count=counted.documents) for counted in facet.values],
             distinct=facet.distinct,
+            ranges=list(facet.ranges),
         )
         for field, facet in facets.items()
     ]
+
+
+def _chosen(metadata: Metadata, fields: Sequence[str] | None) -> dict[str, Any]:
+    """The metadata of some fields; None is all."""
+    return dict(metadata) if fields is None else {field: metadata[field] for field in fields if field in metadata}
 
 
 def response_chars(hits: Sequence[Sequence[SearchHit]]) -> int:

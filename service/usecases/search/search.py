@@ -11,12 +11,14 @@ from semblance.models.embeddings import Want
 from semblance.models.protocols import Encoder
 from semblance.service.errors import CollectionReplaced, WriteConflict
 from semblance.service.ports.calibration import Calibrations, find_calibration
-from semblance.service.ports.documents import PassageKey, unknown_document
+from semblance.service.ports.documents import Collection, PassageKey, unknown_document
 from semblance.service.ports.embedding import ServedRerankers
+from semblance.service.ports.indexes import IndexReader
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.turns import Offload
 from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.request_fields import RequestLimits, require_at_most
+from semblance.service.usecases.search.good_matches import GoodMatches
 from semblance.service.usecases.search.params import SearchParams
 from semblance.service.usecases.search.rescoring import INDEX_MEASURE, PassageScorer
 from semblance.service.usecases.search.session import ATTEMPTS, SearchSession
@@ -41,6 +43,7 @@ class Search:
         self._rerankers = rerankers
         self._texts = texts
         self._calibrations = calibrations
+        self._good_matches = GoodMatches(access, texts)
         self._limits = limits
         self._offload = Offload()
 
@@ -69,10 +72,12 @@ class Search:
         explainer = explainable(measure.name) if request.explain else None
         encoder = await self._collections.encoder_of(collection)
         want: Want = "tokens" if explainer or request.highlight else required_vectors(measure)
+        if request.mode is None and not index.has_terms:
+            params = replace(params, mode="vector")
         params = await read_as(params, index, self._access, self._texts, encoder)
         params, queries = await self._encoded(params, encoder, want)
         reranker = await self._rerankers.get(request.rerank_model) if request.rerank_model is not None else None
-        if measure.name != INDEX_MEASURE or request.mode != "vector" or reranker:
+        if measure.name != INDEX_MEASURE or reranker:
             scores = len(params.queries) * params.candidates
             require_at_most("/candidates", scores, self._limits.max_scores, "scores (queries times candidates)")
         return SearchSession(
@@ -83,8 +88,18 @@ class Search:
             explainer=explainer,
             reranker=reranker,
             queries=queries,
+            least_cosines=await self._least_cosines(params, collection, index, encoder),
             offload=self._offload,
         )
+
+    async def _least_cosines(
+        self, params: SearchParams, collection: Collection, index: IndexReader, encoder: Encoder
+    ) -> list[float | None]:
+        """Those of good matches of each query."""
+        if params.mode == "lexical" or params.request.like is not None:
+            return [None] * len(params.queries)
+        queries = [query.text for query in params.queries]
+        return await self._good_matches.least_cosines(queries, collection, index, encoder)
 
     async def _encoded(self, params: SearchParams, encoder: Encoder, want: Want) -> tuple[SearchParams, TextEmbeddings]:
         """The search with its queries, encoded.

@@ -5,38 +5,37 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
 from semblance_client.vocabulary.matching import Facets
 from semblance_client.vocabulary.responses import Usage
 from semblance_client.vocabulary.search import Hits, SearchResults
 
 from semblance.models.alignment.highlight import HighlightOptions, highlight
 from semblance.models.catalogue import explainable
-from semblance.models.embeddings import TokenEmbeddings, unit_rows
+from semblance.models.embeddings import TokenEmbeddings
 from semblance.models.nearest_passages import explain_passages
 from semblance.models.protocols import Explainable, Reranker
-from semblance.models.tokenization.terms import query_terms
 from semblance.service.errors import CollectionReplaced
-from semblance.service.filters import EVERYTHING
 from semblance.service.observability.stages import timed
 from semblance.service.ports.calibration import FittedCalibration
 from semblance.service.ports.document_store import DocumentReader
 from semblance.service.ports.documents import Collection, PassageKey
-from semblance.service.ports.indexes import HybridQuery, IndexReader
+from semblance.service.ports.indexes import IndexReader
 from semblance.service.threads import until_left
 from semblance.service.turns import Offload, in_thread
 from semblance.service.usecases.explain.best_passages import RESCORED_PASSAGES
 from semblance.service.usecases.explain.word_links import word_links
+from semblance.service.usecases.search.boosts import boosts_of
+from semblance.service.usecases.search.candidates import candidates
+from semblance.service.usecases.search.good_matches import is_good
 from semblance.service.usecases.search.hits import (
     IndexHits,
     RankedHit,
     RankedHits,
-    by_vector,
     codes_rank,
     ids_of,
     missing_terms,
 )
-from semblance.service.usecases.search.ordering import AUTO_SHARE, ordered
+from semblance.service.usecases.search.ordering import ordered
 from semblance.service.usecases.search.params import SearchParams
 from semblance.service.usecases.search.rescoring import PassageScorer, ScoreSource
 from semblance.service.usecases.search.results import (
@@ -63,6 +62,7 @@ class SearchSession:
     explainer: Explainable | None
     reranker: Reranker | None
     queries: TextEmbeddings
+    least_cosines: Sequence[float | None]
     offload: Offload
 
     async def consistent_ranking(self) -> RankedHits:
@@ -99,14 +99,12 @@ class SearchSession:
 
     async def _ordered_by_index(self) -> RankedHits:
         """Rank by the index, in one trip to a thread: the trip takes longer than either lookup."""
-        params, request = self.params, self.params.request
-        hybrid = request.mode != "vector"
+        params = self.params
+        hybrid = params.mode != "vector"
 
         def query(store: DocumentReader) -> RankedHits:
-            found = self._search_index(params.candidates if hybrid else params.ranked, params.request.passages)
-            hits = [
-                ordered(each, None, params.request.mode, params.ranked, params.request.passages) for each in found.found
-            ]
+            found = self._candidates(params.candidates if hybrid else params.ranked, params.request.passages)
+            hits = [ordered(each, None, params.mode, params.ranked, params.request.passages) for each in found.found]
             return RankedHits(found, hits, store.get_cut(self.scorer.collection.name, ids_of(hits)))
 
         with timed("search"):
@@ -117,13 +115,16 @@ class SearchSession:
         params = self.params
         passages = max(RESCORED_PASSAGES, params.request.passages)
         with timed("search"):
-            found = await self.scorer.access.search(lambda _: self._search_index(params.candidates, passages))
+            found = await self.scorer.access.search(lambda _: self._candidates(params.candidates, passages))
         hits: list[list[RankedHit]] = []
-        for query, candidates in zip(self.queries.embeddings, found.found, strict=True):
-            keys = [PassageKey(hit.id, passage.number) for hit in candidates.hits for passage in hit.passages]
+        for query, own in zip(self.queries.embeddings, found.found, strict=True):
+            keys = [PassageKey(hit.id, passage.number) for hit in own.hits for passage in hit.passages]
             scores = await self.scorer.scores(query, keys)
-            hits.append(ordered(candidates, scores, params.request.mode, params.ranked, params.request.passages))
+            hits.append(ordered(own, scores, params.mode, params.ranked, params.request.passages))
         return RankedHits(found, hits, await self.scorer.documents(ids_of(hits)))
+
+    def _candidates(self, k: int, passages: int) -> IndexHits:
+        return candidates(self.index, self.params, self.queries.embeddings, k, passages)
 
     async def results(self, ranking: RankedHits) -> SearchResults:
         """Choose and explain hits as requested, and drop those below the threshold."""
@@ -155,9 +156,11 @@ class SearchSession:
                 ScoredPassage(*read.span(PassageKey(hit.id, passage.number)), passage.score, passage.number)
                 for passage in hit.passages
             ]
-            return SearchHit(documents[hit.id], hit.score, passages, hit.terms)
+            boosts = boosts_of(documents[hit.id].metadata, self.params.request.boosts)
+            return SearchHit(documents[hit.id], hit.score, passages, hit.terms, boosts)
 
-        return [[with_document(hit) for hit in hits if hit.id in documents] for hits in ranking.hits]
+        found = [[with_document(hit) for hit in hits if hit.id in documents] for hits in ranking.hits]
+        return [sorted(hits, key=_in_order) for hits in found] if self.params.request.boosts else found
 
     def _response(
         self,
@@ -166,21 +169,24 @@ class SearchSession:
         index: IndexHits,
         source: ScoreSource,
     ) -> SearchResults:
-        asked = zip(self.params.queries, self.params.read_as, hits, facets, index.found, strict=True)
+        params, least = self.params, self.least_cosines
+        asked = zip(params.queries, params.read_as, hits, facets, index.found, least, strict=True)
         return SearchResults(
             results=[
                 Hits(
-                    hits=[hit.response(self.params.request, self.calibration) for hit in found],
+                    hits=[hit.response(self.params.request, self.params.mode, self.calibration) for hit in found],
                     facets=counted,
                     codes=list(searched.codes),
                     read_as=read_as,
                     missing_terms=missing_terms(query.text, searched.missing),
+                    no_good_match=None if least_cosine is None else not is_good(searched, least_cosine),
                 )
-                for query, read_as, found, counted, searched in asked
+                for query, read_as, found, counted, searched, least_cosine in asked
             ],
             model=self.scorer.encoder.name,
             space=self.scorer.encoder.space,
             rerank_model=self.reranker and self.reranker.name,
+            mode=self.params.mode,
             measure=self.scorer.measure.name,
             calibration=self.calibration and self.calibration.summary,
             scored_from=source,
@@ -232,7 +238,7 @@ class SearchSession:
 
     def _none_after(self, hits: Sequence[RankedHit]) -> bool:
         """Whether no document that was not scored can pass the threshold."""
-        in_order = self.params.request.mode == "vector" and self.scorer.source == "index" and self.index.exact
+        in_order = self.params.mode == "vector" and self.scorer.source == "index" and self.index.exact
         return in_order and bool(hits) and not self._is_enough(hits[-1].score)
 
     async def _highlight(
@@ -260,36 +266,6 @@ class SearchSession:
         if (now.version.epoch, now.settings.generation) != (own.version.epoch, own.settings.generation):
             raise CollectionReplaced
 
-    def _search_index(self, k: int, passages: int) -> IndexHits:
-        """Candidates of each query, without the document that takes its place."""
-        if (like := self.params.request.like) is None:
-            return self._find(k, passages)
-        found = self._find(k + 1, passages)
-        others = [replace(each, hits=[hit for hit in each.hits if hit.id != like][:k]) for each in found.found]
-        return replace(found, found=others)
-
-    def _find(self, k: int, passages: int) -> IndexHits:
-        where, mode = self.params.where, self.params.request.mode
-        directions = unit_rows(np.stack([query.pooled() for query in self.queries.embeddings])).astype(np.float32)
-        if mode == "vector":
-            version, hits = self.index.search(directions, k, where, passages)
-            return IndexHits([by_vector(version, own) for own in hits], self.index.mismatches(where or EVERYTHING))
-        found = [
-            self.index.search_hybrid(
-                HybridQuery(
-                    vector,
-                    query_terms(text.text),
-                    terms_only=mode == "lexical",
-                    min_share=AUTO_SHARE if mode == "auto" else 0.0,
-                ),
-                k,
-                where,
-                passages,
-            )
-            for vector, text in zip(directions, self.params.queries, strict=True)
-        ]
-        return IndexHits(found, self.index.mismatches(where or EVERYTHING))
-
     async def _explain(
         self, explainer: Explainable, query: TokenEmbeddings, hits: Sequence[SearchHit]
     ) -> list[SearchHit]:
@@ -303,6 +279,11 @@ class SearchSession:
             return [hit.explained(why) for hit, why in zip(hits, links, strict=True)]
 
         explained = await in_thread(explain)
-        if self.params.request.mode == "lexical" or self.params.choice or self.reranker:
+        if self.params.mode == "lexical" or self.params.choice or self.reranker:
             return explained
-        return sorted(explained, key=lambda hit: (codes_rank(hit.terms), -hit.combined, hit.document.id))
+        return sorted(explained, key=_in_order)
+
+
+def _in_order(hit: SearchHit) -> tuple[int, float, str]:
+    """Sorts hits by codes, score and id."""
+    return codes_rank(hit.terms), -hit.combined, hit.document.id

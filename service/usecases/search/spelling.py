@@ -24,7 +24,7 @@ async def read_as(
     A word that is one token of the encoder stays: people wrote it so often that the model knows it.
     """
     request = params.request
-    if request.mode == "vector" or not (request.typos or request.autocomplete):
+    if params.mode == "vector" or not (request.typos or request.autocomplete):
         return params
     terms = [query_terms(query.text) for query in params.queries]
     found = await access.search(

@@ -19,7 +19,8 @@ SIDES: Body = {"a": IDS[0], "b": IDS[1]}
 SIMILARITY: Body = {"measure": "rcmd_words", "explain": True}
 STORED: Body = {"id": "shipping-001", "collection": "default"}
 SEARCH: Body = {"k": 3, "measure": "rcmd_words", "filter": {"category": "shipping"}, "explain": True}
-SEARCH |= {"candidates": 20, "min_score": 0.1, "truncate": "START"}
+SEARCH |= {"candidates": 20, "min_score": 0.1, "truncate": "START", "fields": ["category"], "mode": "auto"}
+SEARCH |= {"boosts": [{"field": "views", "full_at": 100, "weight": 0.1}]}
 EXPLAIN: Body = {"measure": "rcmd", "granularity": "token", "max_links": 5, "truncate": "START"}
 DIFFERENCE: Body = {"collection": "default", "measure": "rcmd", "mode": "hybrid", "truncate": "START"}
 EMBED: Body = {"dimensions": 64, "input_type": "document", "truncate": "END"}
@@ -51,6 +52,18 @@ def test_a_call_sends_every_option_and_returns_the_answer(  # noqa: PLR0913, PLR
     answer = getattr(client, name)(*arguments, **options)
     expected = type(answer).model_validate(http.post(path, json=given | options).raise_for_status().json())
     assert answer.model_dump(exclude={"id"}) == expected.model_dump(exclude={"id"})
+
+
+def test_orders_and_counts_are_sent_in_their_own_form(client: Client) -> None:
+    ranges = [{"lt": "m"}, {"gte": "m"}]
+    sorted_hits = client.search(PARCEL, sort="category", descending=True, facets={"category": ranges})
+    categories = [str(hit.metadata["category"]) for hit in sorted_hits.hits]
+    assert categories == sorted(categories, reverse=True)
+    facets = sorted_hits.results[0].facets
+    assert facets is not None
+    assert sum(facets.facets[0].ranges) == facets.count == 200
+    assert client.count(facets={"category": ranges}).facets == facets.facets
+    assert client.suggest("my par", k=1, filter={"category": "shipping"}) == ["my parcel"]
 
 
 def test_a_search_waits_for_the_version_that_it_names(client: Client) -> None:

@@ -52,7 +52,7 @@ def test_every_tab_works_behind_a_proxy(open_page: OpenPage, proxied: str) -> No
         page.get_by_role("tab", name=name).click()
         expect(page.get_by_role("tabpanel", name=name).get_by_role("heading", level=1)).to_be_visible()
     page.get_by_role("tab", name="Search").click()
-    page.get_by_role("searchbox", name="Query").fill("a lost parcel")
+    page.get_by_role("combobox", name="Query").fill("a lost parcel")
     expect(page.locator(".hit").first).to_be_visible()
     page.get_by_role("tab", name="Collection").click()
     page.get_by_role("button", name="Find near-duplicates").click()

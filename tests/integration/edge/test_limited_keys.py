@@ -113,6 +113,7 @@ def test_no_route_reads_a_hidden_document(send: Send) -> None:
         ("POST", f"{at}/list", {"sort": {"field": "kind"}}),
         ("POST", f"{at}/duplicates", {"min_score": -1}),
         ("POST", f"{at}/map", {}),
+        ("POST", "/suggest", {"query": "sec", **faq, "field": "kind"}),
         ("GET", f"{at}/documents", None),
     ):
         answer = send(ACME, method, path, body)
@@ -128,6 +129,8 @@ def test_no_route_reads_a_hidden_document(send: Send) -> None:
         ):
             assert send(ACME, method, path, asked).json().get("code") == code, path
     assert [send(key, "POST", f"{at}/count", {}).json()["count"] for key in SEEN] == [5, 5, 3, 2]
+    words = [send(key, "POST", "/suggest", {"query": "a cat r", **faq}).json()["suggestions"] for key in (OPS, ACME)]
+    assert [[each["text"] for each in own] for own in words] == [["a cat runs"], []]
     unknown = {"query": "a cat", **faq, "filter": {"nosuch": 1}}
     assert [len(send(key, "POST", "/search", unknown).json()["warnings"]) for key in (OPS, ACME)] == [1, 0]
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from semblance.service.filters import parse_filter
 from semblance.service.ports.documents import VectorChange
-from semblance.service.ports.indexes import DocumentSelection, Order
+from semblance.service.ports.indexes import DocumentSelection, FacetQuery
+from semblance.service.sorting import Order
 from tests.contracts.test_indexes import FILTERS, empty, entries, holds, kind
 
 VECTOR = np.ones((1, 8), np.float32) / np.float32(8**0.5)
@@ -77,7 +78,7 @@ def test_documents_are_counted_among_some(json: Mapping[str, Any]) -> None:
     index = empty("faiss_flat")
     index.apply([VectorChange(doc_id, 1, VECTOR, metadata) for doc_id, metadata in documents.items()])
     where, among = parse_filter(json), ["1", "2", "3", "4", "gone"]
-    counted = index.count(where, {"color": 5}, among)
+    counted = index.count(where, {"color": FacetQuery(5)}, among)
     matching = [documents[i]["color"] for i in among[:-1] if holds(where, documents[i])]
     assert counted.documents == len(matching)
     assert {each.value: each.documents for each in counted.facets["color"].values} == {
@@ -90,7 +91,7 @@ def test_facets_of_few_documents_are_those_of_a_count(documents: dict[str, dict[
     index = empty("faiss_flat")
     others = {f"other {i}": {"size": 100 + i} for i in range(30)}
     index.apply([VectorChange(doc_id, 1, VECTOR, metadata) for doc_id, metadata in (documents | others).items()])
-    found = index.count(None, {"size": 50}, list(documents)).facets["size"]
+    found = index.count(None, {"size": FacetQuery(50)}, list(documents)).facets["size"]
     alone = empty("faiss_flat")
     alone.apply([VectorChange(doc_id, 1, VECTOR, metadata) for doc_id, metadata in documents.items()])
-    assert found == alone.count(None, {"size": 50}, [*documents, *documents]).facets["size"]
+    assert found == alone.count(None, {"size": FacetQuery(50)}, [*documents, *documents]).facets["size"]

@@ -20,7 +20,7 @@ from semblance.service.filters import parse_filter
 from semblance.service.indexes.collection_index import CollectionIndex
 from semblance.service.indexes.index_folder import IndexFolder
 from semblance.service.ports.documents import CollectionSettings, Document, Write
-from semblance.service.ports.indexes import DocumentSelection, HybridQuery
+from semblance.service.ports.indexes import DocumentSelection, FacetQuery, HybridQuery
 from semblance.service.replication.local_node import LocalNode
 from semblance.service.usecases.verify import verify
 from tests.support.vectors import one_passage, unit_vector
@@ -75,7 +75,7 @@ async def answers(node: LocalNode) -> Any:
             index.search(query[None], 10, None)[1],
             index.search(query[None], 10, where)[1],
             hybrid.hits,
-            index.count(where, {"n": 10, "tags": 10}).facets,
+            index.count(where, {"n": FacetQuery(10), "tags": FacetQuery(10)}).facets,
             index.select(DocumentSelection(where, 100)).ids,
         )
 

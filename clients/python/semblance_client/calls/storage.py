@@ -7,7 +7,7 @@ from typing import Any, Literal
 from urllib.parse import urlencode
 
 from semblance_client.calls import wire
-from semblance_client.calls.wire import NewDocument
+from semblance_client.calls.wire import FacetCounts, NewDocument
 from semblance_client.steps import Call
 from semblance_client.vocabulary.collections import Collection, CollectionList
 from semblance_client.vocabulary.documents import Changed, Deleted, DocumentPage, ReadDocument, Stored
@@ -119,7 +119,7 @@ def documents(  # noqa: PLR0913 - one parameter a field of the request
         >>> [each.id for each in page.documents], len(rest.documents)
         (['shipping-001', 'shipping-002'], 18)
     """
-    order = None if sort is None else {"field": sort, "descending": descending}
+    order = wire.sort(sort, descending=descending)
     body = wire.fields(limit=limit, cursor=cursor, filter=filter, sort=order, offset=offset, min_version=min_version)
     return wire.post(f"{wire.collection_path(collection)}/list", body, DocumentPage)
 
@@ -200,7 +200,7 @@ def count(
     collection: str = "default",
     *,
     filter: Mapping[str, Any] | None = None,  # noqa: A002 - the name of the field
-    facets: Mapping[str, int] | None = None,
+    facets: Mapping[str, FacetCounts] | None = None,
     min_version: str | None = None,
 ) -> Call[Counted]:
     """Count the documents that match a filter, and the most frequent values of metadata fields.
@@ -208,7 +208,7 @@ def count(
     Args:
         collection: where to count.
         filter: conditions on metadata, such as `{"category": "shipping"}`.
-        facets: how many values to return, by field.
+        facets: how many values to return, by field, or ranges of values, such as `[{"lt": 10}, {"gte": 10}]`.
         min_version: count in this version of the collection or a later one.
 
     Example:

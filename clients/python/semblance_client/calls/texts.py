@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 from semblance_client.calls import wire
 from semblance_client.calls.parts import joined
+from semblance_client.calls.wire import FacetCounts
 from semblance_client.steps import Call, ListCall
 from semblance_client.vocabulary.difference import ScoreDifference
 from semblance_client.vocabulary.explanation import PairExplanation
@@ -21,6 +22,7 @@ from semblance_client.vocabulary.models import Measure, Model, ModelCards, Model
 from semblance_client.vocabulary.other_apis import Embeddings, Ranking
 from semblance_client.vocabulary.search import SearchResults
 from semblance_client.vocabulary.similarity import Similarities, SimilarityMatrix
+from semblance_client.vocabulary.suggest import Suggestions
 
 Truncate: TypeAlias = Literal["PASSAGES", "START", "END", "NONE"]
 
@@ -107,13 +109,17 @@ def search(  # noqa: PLR0913 - one parameter a field of the request
     mode: Literal["vector", "lexical", "hybrid", "auto"] | None = None,
     highlight: bool | Mapping[str, int] | None = None,
     like: str | None = None,
-    facets: Mapping[str, int] | None = None,
+    facets: Mapping[str, FacetCounts] | None = None,
     group_by: str | None = None,
     group_size: int | None = None,
     diversity: float | None = None,
     offset: int | None = None,
     typos: bool | None = None,
     autocomplete: bool | None = None,
+    sort: str | None = None,
+    descending: bool = False,
+    fields: Sequence[str] | None = None,
+    boosts: Sequence[Mapping[str, Any]] | None = None,
 ) -> Call[SearchResults]:
     """Find the documents of a collection that are most similar to one or more queries.
 
@@ -131,16 +137,22 @@ def search(  # noqa: PLR0913 - one parameter a field of the request
         min_version: search this version of the collection or a later one.
         truncate: for queries that are longer than the model reads: PASSAGES, START, END or NONE.
         passages: most passages of a hit; 1 by default.
-        mode: whether documents are found by vector (the default), by terms, by both, or by what suits the query.
+        mode: whether documents are found by vector, by terms (lexical), by both (hybrid), or by what suits the query
+            (auto); hybrid by default, or vector with `like`.
         highlight: whether to return the snippet of each hit, or sizes such as `{"chars": 160, "marks": 3}`.
         like: the id of a document in place of a query.
-        facets: how many values of metadata fields to return, by field, over what passes filter and threshold.
+        facets: how many values of metadata fields to return, by field, or ranges such as `[{"lt": 10}]`, over what
+            passes filter and threshold.
         group_by: a metadata field, of which k values are returned, each with its best hits.
         group_size: most hits of a value; 1 by default.
         diversity: from 0 for the best hits to 1 for those least alike.
         offset: number of hits, or of groups, to leave out first.
         typos: whether words with typos are read as words of the documents, except in mode "vector"; True by default.
         autocomplete: whether the last word may be the beginning of one; False by default.
+        sort: a metadata field that orders the candidates, in place of their scores.
+        descending: whether the largest value of `sort` comes first.
+        fields: metadata fields to return; all by default.
+        boosts: what dates and numbers add to the order, such as `[{"field": "views", "full_at": 1000, "weight": 0.1}]`.
 
     Example:
         >>> response = client.search("my parcel never came", k=1, filter={"category": "shipping"})
@@ -172,10 +184,40 @@ def search(  # noqa: PLR0913 - one parameter a field of the request
         offset=offset,
         typos=typos,
         autocomplete=autocomplete,
+        sort=wire.sort(sort, descending=descending),
+        fields=None if fields is None else list(fields),
+        boosts=None if boosts is None else list(boosts),
     )
     if query is not None:
         body |= {"query": query} if isinstance(query, str) else {"queries": list(query)}
     return wire.post("/search", body, SearchResults)
+
+
+def suggest(
+    query: str,
+    collection: str = "default",
+    k: int | None = None,
+    field: str | None = None,
+    filter: Mapping[str, Any] | None = None,  # noqa: A002 - the name of the field
+    min_version: str | None = None,
+) -> Call[list[str]]:
+    """Suggest how a query that is being typed may go on.
+
+    Args:
+        query: its beginning.
+        collection: whose documents have the words.
+        k: most suggestions; 5 by default.
+        field: a metadata field, such as a title, whose values are suggested first.
+        filter: only of documents that match, such as `{"category": "shipping"}`.
+        min_version: suggest from this version of the collection or a later one.
+
+    Example:
+        >>> client.suggest("lost par", k=2)
+        ['lost parcel', 'lost part']
+    """
+    body = wire.fields(query=query, collection=collection, k=k, field=field, filter=filter, min_version=min_version)
+    request = wire.request("POST", "/suggest", body)
+    return Call(request, lambda body: [each.text for each in Suggestions.model_validate_json(body).suggestions])
 
 
 def explain(  # noqa: PLR0913 - one parameter a field of the request

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 from urllib.parse import quote
 
@@ -14,6 +14,8 @@ from semblance_client.vocabulary.responses import ResponseBody
 T = TypeVar("T")
 A = TypeVar("A", bound=ResponseBody)
 NewDocument: TypeAlias = Document | Mapping[str, Any]
+FacetCounts: TypeAlias = int | Sequence[Mapping[str, float | str]]
+"""Most values of a metadata field, or ranges of values to count."""
 
 
 def as_json(document: NewDocument) -> Mapping[str, Any]:
@@ -67,9 +69,19 @@ def fields(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def facets(values: Mapping[str, int] | None) -> list[dict[str, Any]] | None:
-    """Facets as a request has them."""
-    return [{"field": field, "values": most} for field, most in values.items()] if values else None
+def facets(counted: Mapping[str, FacetCounts] | None) -> list[dict[str, Any]] | None:
+    """Facets as a request has them: most values of a field, or ranges."""
+    if not counted:
+        return None
+    return [
+        {"field": field, "values": of} if isinstance(of, int) else {"field": field, "values": 0, "ranges": list(of)}
+        for field, of in counted.items()
+    ]
+
+
+def sort(field: str | None, *, descending: bool) -> dict[str, Any] | None:
+    """An order by a metadata field as a request has it."""
+    return None if field is None else {"field": field, "descending": descending}
 
 
 def request(method: str, path: str, body: object = None) -> Request:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Protocol, Self, TypeVar
+from typing import Annotated, Protocol, Self, TypeAlias, TypeVar
 
 from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -17,6 +17,7 @@ from semblance_client.vocabulary.fields import (
     NamedDocument,
     RequestBody,
     Scalar,
+    String,
     VersionText,
     alternative,
     one_of,
@@ -26,17 +27,41 @@ from semblance_client.vocabulary.responses import ResponseBody, Warnings
 
 MAX_FACETS = 20
 MAX_VALUES = 1000
+MAX_RANGES = 50  # of a facet
 MAX_PAGE = 1000  # documents
 MAX_POINTS = 5000  # of a map
 _FORMS = 'give either ids, such as {"ids": ["1"]}, or a filter, such as {"filter": {"category": "shipping"}}'
+
+
+Bound: TypeAlias = Annotated[float, Field(allow_inf_nan=False)] | String | None
+
+
+class ValueRange(RequestBody):
+    """Bounds of values: numbers, or strings such as dates."""
+
+    gt: Bound = None
+    gte: Bound = None
+    lt: Bound = None
+    lte: Bound = None
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        bounds = [each for each in (self.gt, self.gte, self.lt, self.lte) if each is not None]
+        if not bounds or None not in (self.gt, self.gte) or None not in (self.lt, self.lte):
+            raise PydanticCustomError("invalid_value", "give one lower bound, one upper bound, or one of each")
+        if len({isinstance(each, str) for each in bounds}) > 1:
+            raise PydanticCustomError("invalid_value", "the bounds must both be numbers or both be strings")
+        return self
 
 
 class FacetRequest(RequestBody):
     """A metadata field whose values are counted."""
 
     field: FieldName
-    values: int = Field(10, ge=1, le=MAX_VALUES)
+    values: int = Field(10, ge=0, le=MAX_VALUES)
     """Most values to return, the most frequent ones."""
+    ranges: list[ValueRange] = Field(default_factory=list, max_length=MAX_RANGES)
+    """Ranges of values whose documents are counted; they may overlap."""
 
 
 class WithFacets(Protocol):
@@ -60,7 +85,11 @@ class CountRequest(RequestBody):
 
     model_config = ConfigDict(
         json_schema_extra={
-            "examples": [{"filter": {"category": "shipping"}, "facets": [{"field": "category"}]}, {}],
+            "examples": [
+                {"filter": {"category": "shipping"}, "facets": [{"field": "category"}]},
+                {"facets": [{"field": "price", "values": 0, "ranges": [{"lt": 10}, {"gte": 10, "lt": 50}]}]},
+                {},
+            ],
         },
     )
 
@@ -86,6 +115,8 @@ class Facet(ResponseBody):
     field: str
     values: list[FacetValue]
     distinct: int
+    ranges: list[int] = Field(default_factory=list)
+    """Number of documents with a value in each of the ranges that were asked for, in their order."""
 
 
 class Facets(ResponseBody):

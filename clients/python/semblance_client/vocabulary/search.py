@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated, Literal, Self, TypeAlias, get_args
 
 from pydantic import (
@@ -36,11 +37,19 @@ from semblance_client.vocabulary.fields import (
     one_of,
     require_one_of,
 )
-from semblance_client.vocabulary.matching import MAX_FACETS, FacetRequest, Facets, require_each_once
+from semblance_client.vocabulary.matching import (
+    MAX_FACETS,
+    FacetRequest,
+    Facets,
+    SortRequest,
+    require_each_once,
+)
 from semblance_client.vocabulary.responses import Probability, ResponseBody, Scored, Usage, Warnings
 
 MAX_PASSAGES = 20
 MAX_GROUP = 100
+MAX_BOOSTS = 10
+MAX_FIELDS = 1000  # of metadata to return
 _FORMS = 'give query, such as {"query": "a text"}, or queries, as a list of texts, or like, as the id of a document'
 
 Mode: TypeAlias = Literal["vector", "lexical", "hybrid", "auto"]
@@ -82,6 +91,39 @@ HighlightField = Annotated[
 ]
 
 
+class Boost(RequestBody):
+    """The weight of a metadata field, or a share of it, is added to the score of a document.
+
+    With `half_life_days`, half as much for each time that a date is away; with `full_at`, ln(1 + number) / ln(1 +
+    full_at) of it, at most all.
+    """
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"field": "published", "half_life_days": 30, "weight": 0.1},
+                {"field": "views", "full_at": 1000, "weight": 0.05},
+            ],
+            "oneOf": [{"required": ["half_life_days"]}, {"required": ["full_at"]}],
+        }
+    )
+
+    field: FieldName
+    weight: float = Field(ge=-1, le=1)
+    half_life_days: float | None = Field(None, gt=0, allow_inf_nan=False)
+    """The field has dates as ISO 8601 writes them, or seconds since 1970."""
+    full_at: float | None = Field(None, gt=0, allow_inf_nan=False)
+    """The number that has the whole weight."""
+    origin: Annotated[datetime | None, Field(strict=False)] = None
+    """The time from which dates are counted; null is now."""
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        if (self.half_life_days is None) == (self.full_at is None):
+            raise PydanticCustomError("invalid_value", "give half_life_days for a date, or full_at for a number")
+        return self
+
+
 class SearchRequest(RequestBody):
     """Either `query`, `queries` or `like`."""
 
@@ -90,7 +132,7 @@ class SearchRequest(RequestBody):
             "examples": [
                 {"query": "my parcel never came", "k": 3, "filter": {"category": "shipping"}},
                 {"queries": ["my parcel never came", "two bills"], "k": 1, "measure": "rcmd", "explain": True},
-                {"query": "invoice E-4711", "mode": "auto"},
+                {"query": "invoice E-4711", "mode": "lexical"},
                 {"like": "shipping-001", "group_by": "category", "facets": [{"field": "category"}]},
             ],
             "allOf": one_of(
@@ -112,9 +154,10 @@ class SearchRequest(RequestBody):
     collection: NamedCollection = "default"
     measure: Measure | None = None
     """Null is the collection's own."""
-    mode: Mode = "vector"
+    mode: Mode | None = None
     """Whether documents are found by vector, by terms (lexical), or by both (hybrid); auto takes terms into account
-    where a document has most of what the query says."""
+    where a document has most of what the query says. Null is hybrid, or vector with `like` and in collections that are
+    searched in a remote index."""
     typos: bool = True
     """Whether words that hardly any document has are read as near ones that documents have; not in mode vector."""
     autocomplete: bool = False
@@ -140,6 +183,12 @@ class SearchRequest(RequestBody):
     value are groups of their own."""
     group_size: int = Field(1, ge=1, le=MAX_GROUP)
     """Most hits of a group."""
+    sort: SortRequest | None = None
+    """A metadata field that orders the candidates that pass the threshold, in place of their scores."""
+    fields: list[FieldName] | None = Field(None, max_length=MAX_FIELDS)
+    """Metadata fields to return; null is all."""
+    boosts: list[Boost] = Field(default_factory=list, max_length=MAX_BOOSTS)
+    """What dates and numbers of the candidates add to their order; not in mode lexical."""
     diversity: float = Field(0.0, ge=0, le=1, allow_inf_nan=False)
     """Weight of the differences between hits, by maximal marginal relevance among the candidates."""
     min_version: VersionText = None
@@ -157,9 +206,13 @@ class SearchRequest(RequestBody):
             raise PydanticCustomError("out_of_range", "candidates must not be less than offset and k")
         if self.diversity and self.mode == "lexical":
             raise PydanticCustomError("invalid_value", "diversity needs scores of a measure: use another mode")
-        if self.rerank_model is not None and (self.diversity or self.like is not None):
-            detail = "rerank_model needs query or queries in place of like, and no diversity"
+        if [bool(self.sort), bool(self.diversity or self.boosts), self.rerank_model is not None].count(True) > 1:
+            detail = "give one order of the hits: sort, rerank_model, or diversity and boosts"
             raise PydanticCustomError("invalid_value", detail)
+        if self.boosts and self.mode == "lexical":
+            raise PydanticCustomError("invalid_value", "boosts are added to scores of a measure: use another mode")
+        if self.rerank_model is not None and self.like is not None:
+            raise PydanticCustomError("invalid_value", "rerank_model needs query or queries in place of like")
         if self.group_size > 1 and self.group_by is None:
             raise PydanticCustomError("invalid_value", "group_size needs group_by, a metadata field")
         return self
@@ -203,7 +256,7 @@ class TermMatch(ResponseBody):
     bonus: float
     """What the terms add to `score`, to order the hits: the sum of those of the terms."""
     combined: float | None
-    """Score and bonus, which order the hits of equal `codes`; null in mode lexical."""
+    """Score, bonus and boosts, which order the hits of equal `codes`; null in mode lexical."""
     codes: CodeTier | None = None
     """How many of the query's codes the document has, which orders the hits before anything else; null if the query
     has none."""
@@ -241,6 +294,13 @@ class Highlight(ResponseBody):
     measure: str
 
 
+class BoostPart(ResponseBody):
+    """The part of a boost in the order of a document."""
+
+    field: str
+    bonus: float
+
+
 class Hit(ResponseBody):
     """A document in the results, with the text of its best passage."""
 
@@ -251,6 +311,8 @@ class Hit(ResponseBody):
     """Score of the best passage by `rerank_model`, by which hits are ordered; not explained. Null without one."""
     lexical: TermMatch | None = None
     """Null where terms do not count."""
+    boosts: list[BoostPart] = Field(default_factory=list)
+    """Added to `score` to order the hits, in the order of the request."""
     probability: Probability = None
     text: str
     """The best passage: all of a document that is not cut."""
@@ -280,6 +342,10 @@ class Hits(ResponseBody):
     read_as: str | None = None
     """The query that was searched in place of the one that was sent: a word that hardly any document has is replaced by
     one that differs in a letter or two, or begins so. Null if nothing is replaced."""
+    no_good_match: bool | None = None
+    """Whether all documents are further from the query than the nearest ones of most questions about everything, have
+    none of its codes and no nine tenths of its words: then they hardly answer it. Null in mode lexical, with `like`,
+    and in other languages than English, German, French, Spanish and Chinese."""
     missing_terms: list[str] = Field(default_factory=list)
     """Words and codes of the query that no document has that may be read and passes the filter; without function
     words. Empty in mode vector."""
@@ -291,6 +357,8 @@ class SearchResults(Scored):
     results: list[Hits]
     rerank_model: str | None = None
     """The model that orders the hits; null if the measure does."""
+    mode: Annotated[str, documented(enum=get_args(Mode))]
+    """How the documents were found."""
     scored_from: Annotated[str, documented(enum=["index", "token_codes", "encoder"])]
     """Origin of the document vectors behind the scores: the index, the collection's token codes, or the encoder."""
     version: str

@@ -46,7 +46,8 @@ def split_mode(name: str) -> tuple[Mode | None, str]:
 class RemoteScorer:
     """Scores, explanations and searches of a running service, by `model` or its default.
 
-    For retrieval, the corpus is stored in a temporary collection, and a measure may have a mode, as in `hybrid:rcmd1`.
+    For retrieval, the corpus is stored in a temporary collection, and a measure may have a mode, as in `hybrid:rcmd1`;
+    without one, documents are found by vector.
     """
 
     def __init__(self, client: Client, model: str | None, track: Track) -> None:
@@ -111,7 +112,7 @@ class RemoteScorer:
         mode, measure = split_mode(name)
         ids = list(queries)
         parts = [ids[start : start + QUERIES_PER_REQUEST] for start in range(0, len(ids), QUERIES_PER_REQUEST)]
-        search = partial(self._client.search, collection=collection, measure=measure, mode=mode, k=k)
+        search = partial(self._client.search, collection=collection, measure=measure, mode=mode or "vector", k=k)
         for part in self.track(parts, name):
             answer = search([queries[each] for each in part])
             for query_id, result in zip(part, answer.results, strict=True):

@@ -67,6 +67,7 @@ REQUIRED = {
     "POST /v1/rerank": "read",
     "POST /v2/rerank": "read",
     "POST /search": "read",
+    "POST /suggest": "read",
     "POST /collections/{name}/count": "read",
     "POST /collections/{name}/list": "read",
     "POST /collections/{name}/duplicates": "read",

@@ -42,7 +42,11 @@ def test_words_are_those_of_an_exhaustive_search(
         index.add(TextTerms.of(f"{text} {text}-12"))
     known = {term.replace("ß", "ss") for term in (*first, *later)}
     assert dict(index.near(word, most)) == {each: n for each in known if 0 < (n := edits(word, each)) <= most}
-    assert set(index.beginning(word)) == {each for each in known if each.startswith(word)}
+    assert set(index.beginning(word, 1000)) == {each for each in known if each.startswith(word)}
+    counts = [index.count(each) for each in index.beginning(word[0], most)]
+    every = sorted((index.count(each) for each in known if each.startswith(word[0])), reverse=True)
+    assert counts == sorted(counts, reverse=True)
+    assert len(counts) == min(most, len(every))
 
 
 def test_a_loaded_index_has_the_same_words(tmp_path: Path) -> None:
@@ -54,6 +58,6 @@ def test_a_loaded_index_has_the_same_words(tmp_path: Path) -> None:
     for each in (index, loaded):
         each.add(TextTerms.of("parsley parcel"))
         assert sorted(each.near("parcle", 2)) == [("parcel", 1), ("parcels", 2), ("parsley", 2)]
-        assert sorted(each.beginning("par")) == ["parcel", "parcels", "parsley"]
+        assert sorted(each.beginning("par", 9)) == ["parcel", "parcels", "parsley"]
     loaded.adopt(map_arrays(tmp_path / "terms"))
-    assert sorted(loaded.beginning("par")) == ["parcel", "parcels"]
+    assert loaded.beginning("par", 2) == ["parcel", "parcels"]

@@ -1,0 +1,54 @@
+"""Boosts: what a date or a number of a document adds to its score."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from semblance_client.vocabulary.fields import Scalar
+from semblance_client.vocabulary.search import Boost, BoostPart
+
+from semblance.service.filters import scalars
+from semblance.service.ports.documents import Metadata
+
+_DAY_S = 86_400
+_LARGEST = 1e300  # number; a larger one counts as this
+
+
+def boosts_of(metadata: Metadata, boosts: Sequence[Boost]) -> list[BoostPart]:
+    """Parts of the boosts, 0 where the field has neither dates nor numbers.
+
+    Of a list, the best entry counts.
+    """
+    return [BoostPart(field=each.field, bonus=each.weight * _share(metadata, each)) for each in boosts]
+
+
+def _share(metadata: Metadata, boost: Boost) -> float:
+    """From 0 to 1."""
+    values = scalars(metadata.get(boost.field, {}))
+    if boost.half_life_days is None:
+        numbers = [number for value in values if (number := _number(value)) is not None]
+        return min(1.0, math.log1p(max([0.0, *numbers])) / math.log1p(boost.full_at or 1.0))
+    now = _seconds(boost.origin or datetime.now(UTC))
+    ages_s = [abs(now - time) for value in values if (time := _time(value)) is not None]
+    return float(2 ** (-min(ages_s, default=math.inf) / _DAY_S / boost.half_life_days))
+
+
+def _number(value: Scalar) -> float | None:
+    return None if isinstance(value, bool | str | None) else float(min(value, _LARGEST))
+
+
+def _time(value: Scalar) -> float | None:
+    """Seconds since 1970 of a date, or of the number of these seconds."""
+    if not isinstance(value, str):
+        return _number(value)
+    try:
+        return _seconds(datetime.fromisoformat(value))
+    except ValueError:
+        return None
+
+
+def _seconds(time: datetime) -> float:
+    """Seconds since 1970; without a time zone it is in UTC."""
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()

@@ -1,0 +1,61 @@
+"""Candidates of each query, from the index."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from semblance.models.embeddings import TokenEmbeddings, unit_rows
+from semblance.models.tokenization.terms import query_terms
+from semblance.service.filters import EVERYTHING
+from semblance.service.ports.indexes import HybridQuery, IndexReader
+from semblance.service.threads import until_left
+from semblance.service.usecases.search.hits import IndexHits, by_vector
+from semblance.service.usecases.search.ordering import LEAST_SHARES
+from semblance.service.usecases.search.params import SearchParams
+
+
+def candidates(
+    index: IndexReader, params: SearchParams, queries: Sequence[TokenEmbeddings], k: int, passages: int
+) -> IndexHits:
+    """The k candidates of each query, without the document that takes its place.
+
+    Args:
+        index: to search.
+        params: of the search.
+        queries: the queries, encoded.
+        k: number of documents.
+        passages: of a document.
+    """
+    if (like := params.request.like) is None:
+        return _found(index, params, queries, k, passages)
+    found = _found(index, params, queries, k + 1, passages)
+    others = [replace(each, hits=[hit for hit in each.hits if hit.id != like][:k]) for each in found.found]
+    return replace(found, found=others)
+
+
+def _found(
+    index: IndexReader, params: SearchParams, queries: Sequence[TokenEmbeddings], k: int, passages: int
+) -> IndexHits:
+    where, mode = params.where, params.mode
+    directions = unit_rows(np.stack([query.pooled() for query in queries])).astype(np.float32)
+    if mode == "vector":
+        version, hits = index.search(directions, k, where, passages)
+        return IndexHits([by_vector(version, own) for own in hits], index.mismatches(where or EVERYTHING))
+    found = [
+        index.search_hybrid(
+            HybridQuery(
+                vector,
+                query_terms(text.text),
+                terms_only=mode == "lexical",
+                min_share=LEAST_SHARES.get(mode, 0.0),
+            ),
+            k,
+            where,
+            passages,
+        )
+        for vector, text in until_left(zip(directions, params.queries, strict=True))
+    ]
+    return IndexHits(found, index.mismatches(where or EVERYTHING))
