@@ -320,7 +320,7 @@ def test_a_collection_recreated_during_a_write_gets_its_own_settings(api: Api, h
     def recreated_during_a_write() -> bool:
         api.collection("swap", measure="rcmd")
         text = f"{next(attempts)} " + "slow to encode " * 50
-        documents = [{"id": str(i), "text": f"{i} {text}"} for i in range(120)]
+        documents = [{"id": str(i), "text": f"{i} {text}"} for i in range(40)]
         before = figure(http, encoded)
         with ThreadPoolExecutor(1) as pool:
             storing = pool.submit(api.post, "/collections/swap/documents", {"documents": documents})
@@ -332,7 +332,7 @@ def test_a_collection_recreated_during_a_write_gets_its_own_settings(api: Api, h
 
     until(recreated_during_a_write, "a collection that is recreated before a write ends")
     assert api.get("/collections/swap")["token_error"] is not None
-    assert len(api.hits("slow", collection="swap", k=120)) == 120
+    assert len(api.hits("slow", collection="swap", k=40)) == 40
 
 
 def test_each_side_says_which_characters_were_read(api: Api) -> None:

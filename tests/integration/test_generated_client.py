@@ -177,6 +177,8 @@ def search_and_explain(client: GeneratedClient) -> None:
         assert [each.pointer for each in found.warnings] == warned
     [hit] = found.results[0].hits
     assert (hit.id, hit.truncated, hit.explanation.b.text) == ("a/b", False, TEXT)
+    asked = client.SuggestRequest(query=TEXT[:6], collection="typed", filter_=where_)
+    assert [each.field for each in client.call("suggest", body=asked).suggestions] == [None]
     long = client.ExplainRequest(a="word " * 600, id="a/b", collection="typed", max_links=1)
     posted = client.call("explain_long_texts", body=long)
     assert (posted.a.truncated, len(posted.links)) == (True, 1)

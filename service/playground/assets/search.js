@@ -278,7 +278,7 @@ export class Search {
       return { result, timing: answer.headers.get("server-timing") ?? "", total: performance.now() - began };
     });
     if (!found) return;
-    const [{ hits, codes, missing_terms: missing, read_as: readAs }] = found.result.results;
+    const [{ hits, codes, missing_terms: missing, read_as: readAs, no_good_match: unanswered }] = found.result.results;
     const { measure, model, rerank_model: rerankModel, warnings } = found.result;
     const lexical = body.mode === "lexical";
     const asked = { query, collection: body.collection, measure, model, rerankModel, lexical, codes };
@@ -287,6 +287,7 @@ export class Search {
       notices(warnings),
       readAs ? element("p", { class: "faint" }, "Read as: ", isolated(readAs)) : null,
       missing.length ? element("p", { class: "faint" }, "No document has ", isolatedList(missing), ".") : null,
+      unanswered ? element("p", { class: "faint" }, "No document seems to answer this.") : null,
       timingBar(found.timing, found.total),
       hits.length ? null : element("p", { class: "empty" }, "No document passes."),
       element(

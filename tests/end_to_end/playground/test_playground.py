@@ -118,6 +118,16 @@ def test_a_search_shows_reasons_and_filters(open_page: OpenPage) -> None:
     expect(page.get_by_role("textbox", name="First text")).to_have_value("my parcel never came")
 
 
+def test_a_search_completes_corrects_and_doubts(open_page: OpenPage) -> None:
+    page = open_page("#search?query=a%20lost%20parcle")
+    expect(page.get_by_text("Read as: ")).to_contain_text("a lost parcel")
+    page.get_by_role("combobox", name="Query").fill("who was king of France in 1700")
+    expect(page.get_by_text("No document seems to answer this.")).to_be_visible()
+    expect(page.get_by_text("No document has ")).to_contain_text("France")
+    page.get_by_role("combobox", name="Query").fill("my parc")
+    expect(page.locator("datalist option[value='my parcel']")).to_have_count(1)
+
+
 def test_a_rerank_model_orders_hits(open_page: OpenPage, tmp_path: Path) -> None:
     folder = save_cross_encoder(tmp_path / "cross")
     with running_service(sample="1", rerank_models=str(folder)) as address:
