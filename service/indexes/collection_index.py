@@ -161,7 +161,7 @@ class CollectionIndex:
         """Find k matching documents by codes, by vectors and by terms, with the terms of each."""
         with self._reading():
             by_vector = [] if query.terms_only else self._search(query.vector[None], k, where, passages)[0]
-            search = HybridSearch(self._documents, self._nearest, passages)
+            search = HybridSearch(self._documents.remembering(), self._nearest, passages)
             return search.search(query, k, where, by_vector, self._version)
 
     def corrections(

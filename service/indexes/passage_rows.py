@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from heapq import nsmallest
 from itertools import islice
@@ -49,6 +50,12 @@ class PassageRows:
         self._later = BitMap()  # rows of passages that are not the first
         self._postings = Postings()
         self.bm25 = Bm25()
+
+    def remembering(self) -> PassageRows:
+        """The same rows for one search, until the next change: each term is looked up once."""
+        view = copy(self)
+        view.bm25 = self.bm25.remembering()
+        return view
 
     def __len__(self) -> int:
         """Number of rows, those of removed documents included."""
@@ -110,6 +117,8 @@ class PassageRows:
 
     def mask(self, where: Filter | None) -> Flags:
         """Whether each row is of a document that matches a filter."""
+        if where is None:
+            return self.bm25.live.copy()  # a view would keep rows from being added
         mask = np.zeros(len(self), np.bool_)
         mask[row_numbers(self.allowed(where))] = True
         return mask

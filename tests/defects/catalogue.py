@@ -159,7 +159,7 @@ DEFECTS = (
     ),
     Defect(
         "BM25: removed rows count for the rarity of a term",
-        "semblance.service.indexes.terms.bm25.Bm25._query_term",
+        "semblance.service.indexes.terms.bm25.Bm25._look_up",
         "(self._live_rows - len(rows) + 0.5)",
         "(len(self) - len(rows) + 0.5)",
         ("tests/service/indexes/terms/test_bm25.py",),

@@ -44,8 +44,8 @@ def test_questions_about_other_things_have_no_good_match(api: Api) -> None:
     assert [each["no_good_match"] for each in together] == [query in refused for query in (*ELSEWHERE, *ANSWERED[:-1])]
 
 
-@pytest.mark.parametrize("options", [{"mode": "vector"}, {"measure": "rcmd"}, {"mode": "auto"}])
-def test_every_search_by_vectors_tells(api: Api, options: dict[str, Any]) -> None:
+@pytest.mark.parametrize("options", [{"measure": "rcmd"}, {"mode": "auto"}, {"filter": {"category": "shipping"}}])
+def test_every_search_by_both_tells(api: Api, options: dict[str, Any]) -> None:
     assert no_good_match(api, ELSEWHERE[0], **options) is True
     assert no_good_match(api, ANSWERED[0], **options) is False
 
@@ -68,7 +68,8 @@ def test_words_and_codes_are_good_matches(http: httpx2.Client) -> None:
 
 def test_where_it_is_not_known_it_is_null(http: httpx2.Client) -> None:
     api = Api(http)
-    assert no_good_match(api, ANSWERED[0], mode="lexical") is None
+    for mode in ("lexical", "vector"):
+        assert no_good_match(api, ANSWERED[0], mode=mode) is None
     assert no_good_match(api, "dove si trova il mio pacco che non è arrivato") is None
     assert api.ok("/search", {"like": "shipping-001"})["results"][0]["no_good_match"] is None
     api.collection("nothing")

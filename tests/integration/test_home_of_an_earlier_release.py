@@ -57,7 +57,7 @@ def test_indexes_without_terms_are_built_again(running: tuple[Service, Api]) -> 
 @pytest.mark.parametrize("search", EXPECTED["searches"], ids=["token codes", "vectors", "words"])
 def test_searches_find_the_same_and_encode_only_the_query(opened: Api, search: dict[str, Any]) -> None:
     collection = search["request"]["collection"]
-    opened.ok("/search", {"query": "a", "collection": collection, "measure": "cosine", "mode": "vector"})
+    opened.ok("/search", {"query": "a", "collection": collection, "measure": "cosine"})
     before = encoded_texts(opened)  # the first search of a collection also encodes questions that it hardly answers
     [result] = opened.ok("/search", search["request"])["results"]
     assert [hit["id"] for hit in result["hits"]] == [doc_id for doc_id, _ in search["hits"]]

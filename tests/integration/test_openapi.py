@@ -17,7 +17,7 @@ from semblance.service.ports.indexes import AUTO
 if TYPE_CHECKING:
     from tests.soak.fuzz import Report
 
-EXAMPLES = 8
+EXAMPLES = 6
 SEED = 1
 
 

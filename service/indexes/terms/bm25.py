@@ -6,6 +6,7 @@ import math
 from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Self, TypeAlias
 
@@ -88,6 +89,13 @@ class Bm25:
         self._live = bytearray()
         self._live_rows = 0
         self._live_terms = 0
+        self._looked_up: dict[Term, _QueryTerm] | None = None
+
+    def remembering(self) -> Bm25:
+        """The same rows for one search, until the next change: each term is looked up once."""
+        view = copy(self)
+        view._looked_up = {}  # noqa: SLF001 - its own
+        return view
 
     def __len__(self) -> int:
         return len(self._lengths)
@@ -128,8 +136,13 @@ class Bm25:
     @property
     def entries(self) -> int:
         """Number of terms under which live rows are found, each counted once for each row."""
-        live = np.frombuffer(self._live, np.bool_)
+        live = self.live
         return sum(int(np.count_nonzero(live[rows])) for rows in self._terms.all_rows())
+
+    @property
+    def live(self) -> Flags:
+        """Whether each row is not removed."""
+        return np.frombuffer(self._live, np.bool_)
 
     def information(self, terms: Sequence[Term]) -> float:
         """Sum of the idf of some terms."""
@@ -139,17 +152,26 @@ class Bm25:
         """Number of rows that have a word, removed ones included."""
         return self._terms.count(word)
 
+    def count_live(self, word: str) -> int:
+        """Number of rows that have a word, removed ones not included."""
+        if self._live_rows < len(self):
+            return len(self.rows_with(Term(word, 0, 0)))
+        return self._count(Term(word, 0, 0))
+
     def rows_with(self, term: Term) -> Rows:
         """The rows that have a term of a query."""
         return self._query_term(term).rows
 
-    def near(self, word: str, edits: int) -> list[tuple[str, int]]:
-        """Words within some edits of another, with their number; some may be of removed rows only."""
-        return self._words.near(word, edits)
+    def near(self, word: str, edits: int, least: int = 0) -> list[tuple[str, int]]:
+        """Words within some edits of another, with their number; some may be of removed rows only.
+
+        Those that fewer than `least` rows have may be left out.
+        """
+        return self._words.near(word, edits, least, len(self))
 
     def beginning(self, prefix: str, most: int) -> list[str]:
         """Up to `most` words that begin so, the most frequent first; see `near`."""
-        return self._words.beginning(prefix, most)
+        return self._words.beginning(prefix, most, len(self))
 
     def best(self, terms: Sequence[Term], k: int, allowed: Rows | None) -> list[tuple[int, float]]:
         """Find the k best of the `allowed` rows (None: all) that have a term.
@@ -227,10 +249,17 @@ class Bm25:
         return sum(map(self._terms.count, _names_found(term)))
 
     def _query_term(self, term: Term) -> _QueryTerm:
+        if self._looked_up is None:
+            return self._look_up(term)
+        if term not in self._looked_up:
+            self._looked_up[term] = self._look_up(term)
+        return self._looked_up[term]
+
+    def _look_up(self, term: Term) -> _QueryTerm:
         found, counts = _merged([self._terms.of(name) for name in _names_found(term)])
         rows = found.astype(np.int64)
         if self._live_rows < len(self):
-            live = np.frombuffer(self._live, np.bool_)[rows]
+            live = self.live[rows]
             rows, counts = rows[live], counts[live]
         idf = math.log(1 + (self._live_rows - len(rows) + 0.5) / (len(rows) + 0.5))
         return _QueryTerm(term, idf, rows, counts)

@@ -33,9 +33,11 @@ def corrections(
         where: documents to search; None is all.
         prefix: the word of the query that may be the beginning of one; None if there is none.
     """
-    allowed = documents.mask(where)
+    allowed = None if where is None else documents.mask(where)
 
     def passages(word: str) -> int:
+        if allowed is None:
+            return documents.bm25.count_live(word)
         return int(np.count_nonzero(allowed[documents.bm25.rows_with(Term(word, 0, 0))]))
 
     found: dict[Term, str] = {}
@@ -57,6 +59,7 @@ def _read_as(term: Term, documents: PassageRows, passages: Callable[[str], int],
     if TIMES * having >= len(documents):  # then no word has enough passages
         return None
     letters = len(term.text)
-    near = documents.bm25.near(term.text, 2 if letters >= TWO_EDITS - 2 else 1) if letters >= ONE_EDIT - 1 else []
+    edits = 2 if letters >= TWO_EDITS - 2 else 1
+    near = documents.bm25.near(term.text, edits, TIMES * having) if letters >= ONE_EDIT - 1 else []
     alike = [(-edits, passages(word), word) for word, edits in near if len(word) >= (ONE_EDIT, TWO_EDITS)[edits - 1]]
     return max((each for each in alike if each[1] > TIMES * having), default=(0, 0, None))[2]

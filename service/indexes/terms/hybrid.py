@@ -69,9 +69,11 @@ class HybridSearch:
 
     def _missing(self, terms: Sequence[Term], where: Filter | None) -> list[Term]:
         """The words and codes of a query that no matching document has."""
+        asked = ((term, self.documents.bm25.rows_with(term)) for term in terms if term.kind in ("word", "code"))
+        if where is None:
+            return [term for term, rows in asked if not len(rows)]
         allowed = self.documents.mask(where)
-        asked = (term for term in terms if term.kind in ("word", "code"))
-        return [term for term in asked if not allowed[self.documents.bm25.rows_with(term)].any()]
+        return [term for term, rows in asked if not allowed[rows].any()]
 
     def _matched(self, query: HybridQuery, by_terms: Mapping[str, Sequence[int]]) -> float:
         """Largest share of the query that one of the best documents by terms has."""

@@ -10,14 +10,15 @@ from semblance.service.filters import Filter
 from semblance.service.indexes.passage_rows import PassageRows
 from semblance.service.ports.indexes import WordInDocument
 
-_TRIED = 100  # words: those that most passages have
+_TRIED = 100  # words, those that most passages have, to find those of the matching documents
+_SPARE = 2  # times as many words as suggestions, some of which may be of removed documents only
 
 
 def words_beginning(prefix: str, documents: PassageRows, where: Filter | None, k: int) -> list[WordInDocument]:
     """The k words that most passages of matching documents have, each with such a document."""
-    allowed = documents.mask(where)
+    allowed, tried = documents.mask(where), _TRIED if where else _SPARE * k
     found: list[tuple[int, str, int]] = []
-    for word in documents.bm25.beginning(prefix, _TRIED):
+    for word in documents.bm25.beginning(prefix, tried):
         rows = documents.bm25.rows_with(Term(word, 0, 0))
         if len(rows := rows[allowed[rows]]):
             found.append((len(rows), word, int(rows[0])))

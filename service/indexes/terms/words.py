@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from heapq import nlargest
 from threading import Lock
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,64 +18,88 @@ from rapidfuzz.distance import OSA
 from semblance.service.indexes.columns.term_rows import TermRows
 
 _LAST = chr(0x10FFFF)  # sorts behind all letters
-_SORTED_SHARE = 0.9  # of the words; with fewer in order, all are sorted again
+_GROWTH = 1.1  # times as many words, after which all are sorted again
+_MORE_ROWS = 2  # times as many rows, after which the numbers of rows are read again
+
+Numbers: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """Words in order, and by length the most frequent first, with the number of their rows."""
+
+    sorted: Sequence[str] = ()
+    rows: Numbers = field(default_factory=lambda: np.empty(0, np.int64))
+    by_length: dict[int, tuple[Sequence[str], Numbers]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, terms: TermRows) -> _Words:
+        counted = zip(terms.names(), terms.numbers_of_rows(), strict=True)
+        pairs = sorted((name, rows) for name, rows in counted if name.isalpha())
+        lengths: defaultdict[int, list[tuple[str, int]]] = defaultdict(list)
+        for word, rows in sorted(pairs, key=lambda pair: -pair[1]):
+            lengths[len(word)].append((word, rows))
+        return cls(
+            [word for word, _ in pairs],
+            np.array([rows for _, rows in pairs], np.int64),
+            {
+                length: ([word for word, _ in own], np.array([rows for _, rows in own], np.int64))
+                for length, own in lengths.items()
+            },
+        )
 
 
 class IndexWords:
     """Words without digits among the names of `TermRows`, which may get more but never lose any.
 
-    A word is compared to all of similar length. How many rows have a word is known as of the last sort. Thread-safe.
+    A word is compared to all of similar length that enough rows have. Thread-safe.
     """
 
     def __init__(self, terms: TermRows) -> None:
         self._terms = terms
         self._seen = 0  # names
-        self._sorted: Sequence[str] = ()
-        self._rows: NDArray[np.int64] = np.empty(0, np.int64)  # number of them, of each sorted word
-        self._recent: Sequence[str] = ()
-        self._by_length: Mapping[int, Sequence[str]] = {}
+        self._seen_rows = 0
+        self._words = _Words()
+        self._recent: Sequence[str] = ()  # not among them yet
         self._lock = Lock()
 
-    def near(self, word: str, edits: int) -> list[tuple[str, int]]:
-        """Other words within some edits of letters, with the number of edits."""
-        self._update()
-        by_length = self._by_length
-        lengths = range(len(word) - edits, len(word) + edits + 1)
-        choices = [each for length in lengths for each in by_length.get(length, ())]
+    def near(self, word: str, edits: int, least: int, rows: int) -> list[tuple[str, int]]:
+        """Other words within some edits of letters, with the number of edits.
+
+        Args:
+            word: without digits.
+            edits: the most.
+            least: number of rows; words that fewer have may be left out.
+            rows: of the index.
+        """
+        words, recent = self._updated(rows)
+        choices = [each for each in recent if abs(len(each) - len(word)) <= edits]
+        for length in range(len(word) - edits, len(word) + edits + 1):
+            own, having = words.by_length.get(length, ((), np.empty(0, np.int64)))
+            # the number of rows may have grown since it was read
+            choices += own[: int(np.searchsorted(-having, -(least // _MORE_ROWS), side="right"))]
         if not choices:
             return []
         [found] = process.cdist([word], choices, scorer=OSA.distance, score_cutoff=edits, dtype=np.uint8)
         return [(choices[at], int(found[at])) for at in np.flatnonzero((found > 0) & (found <= edits)).tolist()]
 
-    def beginning(self, prefix: str, most: int) -> list[str]:
+    def beginning(self, prefix: str, most: int, rows: int) -> list[str]:
         """Up to `most` of the words that begin so, those that most rows have first."""
-        self._update()
-        with self._lock:  # all of one moment
-            in_order, rows, recent = self._sorted, self._rows, self._recent
-        first, end = bisect_left(in_order, prefix), bisect_left(in_order, prefix + _LAST)
+        words, recent = self._updated(rows)
+        first, end = bisect_left(words.sorted, prefix), bisect_left(words.sorted, prefix + _LAST)
         found = range(first, end)
         if len(found) > most:
-            found = (first + np.argpartition(-rows[first:end], most)[:most]).tolist()
-        words = [*(in_order[at] for at in found), *(word for word in recent if word.startswith(prefix))]
-        return nlargest(most, words, key=self._terms.count)
+            found = (first + np.argpartition(-words.rows[first:end], most)[:most]).tolist()
+        own = [*(words.sorted[at] for at in found), *(word for word in recent if word.startswith(prefix))]
+        return nlargest(most, own, key=self._terms.count)
 
-    def _update(self) -> None:
-        """Read the names that were added since the last call."""
+    def _updated(self, rows: int) -> tuple[_Words, Sequence[str]]:
+        """All words, and further ones that were added since these were sorted."""
         with self._lock:
-            if self._seen == len(self._terms):
-                return
             new = [name for name in self._terms.names(self._seen) if name.isalpha()]
             self._seen = len(self._terms)
-            recent = [*self._recent, *new]
-            if len(recent) > (1 - _SORTED_SHARE) * (len(self._sorted) + len(recent)):
-                counted = zip(self._terms.names(), self._terms.numbers_of_rows(), strict=True)
-                pairs = sorted((name, rows) for name, rows in counted if name.isalpha())
-                self._sorted, self._rows = [name for name, _ in pairs], np.array([rows for _, rows in pairs], np.int64)
-                recent = []
-            self._recent = recent
-            lengths: defaultdict[int, list[str]] = defaultdict(list)
-            for word in new:
-                lengths[len(word)].append(word)
-            for length, own in self._by_length.items():
-                lengths[length][:0] = own
-            self._by_length = lengths
+            self._recent = [*self._recent, *new] if new else self._recent
+            known = len(self._words.sorted)
+            if known + len(self._recent) > _GROWTH * known or rows > _MORE_ROWS * self._seen_rows:
+                self._words, self._recent, self._seen_rows = _Words.of(self._terms), [], rows
+            return self._words, self._recent

@@ -18,7 +18,7 @@ from semblance.service.replication.access import CollectionAccess
 from semblance.service.turns import Offload
 from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.request_fields import RequestLimits, require_at_most
-from semblance.service.usecases.search.good_matches import GoodMatches
+from semblance.service.usecases.search.good_matches import Evidence, GoodMatches
 from semblance.service.usecases.search.params import SearchParams
 from semblance.service.usecases.search.rescoring import INDEX_MEASURE, PassageScorer
 from semblance.service.usecases.search.session import ATTEMPTS, SearchSession
@@ -88,18 +88,18 @@ class Search:
             explainer=explainer,
             reranker=reranker,
             queries=queries,
-            least_cosines=await self._least_cosines(params, collection, index, encoder),
+            evidence=await self._evidence(params, collection, index, encoder),
             offload=self._offload,
         )
 
-    async def _least_cosines(
+    async def _evidence(
         self, params: SearchParams, collection: Collection, index: IndexReader, encoder: Encoder
-    ) -> list[float | None]:
-        """Those of good matches of each query."""
-        if params.mode == "lexical" or params.request.like is not None:
+    ) -> list[Evidence | None]:
+        """The evidence of good matches; None unless both vectors and terms are searched."""
+        if params.mode not in ("hybrid", "auto") or params.request.like is not None:
             return [None] * len(params.queries)
         queries = [query.text for query in params.queries]
-        return await self._good_matches.least_cosines(queries, collection, index, encoder)
+        return await self._good_matches.evidence(queries, collection, index, encoder)
 
     async def _encoded(self, params: SearchParams, encoder: Encoder, want: Want) -> tuple[SearchParams, TextEmbeddings]:
         """The search with its queries, encoded.

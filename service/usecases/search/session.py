@@ -26,7 +26,7 @@ from semblance.service.usecases.explain.best_passages import RESCORED_PASSAGES
 from semblance.service.usecases.explain.word_links import word_links
 from semblance.service.usecases.search.boosts import boosts_of
 from semblance.service.usecases.search.candidates import candidates
-from semblance.service.usecases.search.good_matches import is_good
+from semblance.service.usecases.search.good_matches import Evidence
 from semblance.service.usecases.search.hits import (
     IndexHits,
     RankedHit,
@@ -62,7 +62,7 @@ class SearchSession:
     explainer: Explainable | None
     reranker: Reranker | None
     queries: TextEmbeddings
-    least_cosines: Sequence[float | None]
+    evidence: Sequence[Evidence | None]
     offload: Offload
 
     async def consistent_ranking(self) -> RankedHits:
@@ -169,8 +169,8 @@ class SearchSession:
         index: IndexHits,
         source: ScoreSource,
     ) -> SearchResults:
-        params, least = self.params, self.least_cosines
-        asked = zip(params.queries, params.read_as, hits, facets, index.found, least, strict=True)
+        params = self.params
+        asked = zip(params.queries, params.read_as, hits, facets, index.found, self.evidence, strict=True)
         return SearchResults(
             results=[
                 Hits(
@@ -179,9 +179,9 @@ class SearchSession:
                     codes=list(searched.codes),
                     read_as=read_as,
                     missing_terms=missing_terms(query.text, searched.missing),
-                    no_good_match=None if least_cosine is None else not is_good(searched, least_cosine),
+                    no_good_match=None if evidence is None else not evidence.is_good(searched),
                 )
-                for query, read_as, found, counted, searched, least_cosine in asked
+                for query, read_as, found, counted, searched, evidence in asked
             ],
             model=self.scorer.encoder.name,
             space=self.scorer.encoder.space,

@@ -343,9 +343,9 @@ class Hits(ResponseBody):
     """The query that was searched in place of the one that was sent: a word that hardly any document has is replaced by
     one that differs in a letter or two, or begins so. Null if nothing is replaced."""
     no_good_match: bool | None = None
-    """Whether all documents are further from the query than the nearest ones of most questions about everything, have
-    none of its codes and no nine tenths of its words: then they hardly answer it. Null in mode lexical, with `like`,
-    and in other languages than English, German, French, Spanish and Chinese."""
+    """Whether no document is nearer to the query by vector and terms than the nearest ones of most questions about
+    everything, and none has one of its codes: then they hardly answer it. Null in modes vector and lexical, with
+    `like`, and in other languages than English, German, French, Spanish and Chinese."""
     missing_terms: list[str] = Field(default_factory=list)
     """Words and codes of the query that no document has that may be read and passes the filter; without function
     words. Empty in mode vector."""

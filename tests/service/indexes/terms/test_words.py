@@ -42,6 +42,8 @@ def test_words_are_those_of_an_exhaustive_search(
         index.add(TextTerms.of(f"{text} {text}-12"))
     known = {term.replace("ß", "ss") for term in (*first, *later)}
     assert dict(index.near(word, most)) == {each: n for each in known if 0 < (n := edits(word, each)) <= most}
+    frequent = {each: n for each, n in index.near(word, most) if index.count(each) >= 2}
+    assert frequent.items() <= dict(index.near(word, most, 2)).items() <= dict(index.near(word, most)).items()
     assert set(index.beginning(word, 1000)) == {each for each in known if each.startswith(word)}
     counts = [index.count(each) for each in index.beginning(word[0], most)]
     every = sorted((index.count(each) for each in known if each.startswith(word[0])), reverse=True)
