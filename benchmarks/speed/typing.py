@@ -1,4 +1,4 @@
-"""What do suggestions and words with typos cost?
+"""Latency of suggestions, and of searches with typos.
 
     python -m benchmarks.speed.typing
 

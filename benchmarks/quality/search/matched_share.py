@@ -83,7 +83,7 @@ def main() -> None:
     for name in options.sets:
         task = data_set(name).read(options.data / data_set(name).files[0])
         if not isinstance(task, Retrieval):
-            parser.error(f"{name} is no search collection")
+            parser.error(f"{name} is not a search collection")
         asked = list(ask(encoder, task))
         table.add_row(name, f"{len(asked):,}", *(f"{each:.2f}" for each in figures(asked)))
         results.append({"collection": name, "figures": figures(asked)})

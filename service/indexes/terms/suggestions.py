@@ -11,7 +11,7 @@ from semblance.service.indexes.passage_rows import PassageRows
 from semblance.service.ports.indexes import WordInDocument
 
 _TRIED = 100  # words, those that most passages have, to find those of the matching documents
-_SPARE = 2  # times as many words as suggestions, some of which may be of removed documents only
+_SPARE = 2  # words looked up per suggestion: some may be in removed documents only
 
 
 def words_beginning(prefix: str, documents: PassageRows, where: Filter | None, k: int) -> list[WordInDocument]:

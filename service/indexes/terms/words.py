@@ -18,8 +18,8 @@ from rapidfuzz.distance import OSA
 from semblance.service.indexes.columns.term_rows import TermRows
 
 _LAST = chr(0x10FFFF)  # sorts behind all letters
-_GROWTH = 1.1  # times as many words, after which all are sorted again
-_MORE_ROWS = 2  # times as many rows, after which the numbers of rows are read again
+_GROWTH = 1.1  # of the number of words, after which they are sorted again
+_MORE_ROWS = 2  # growth of the number of rows, after which the frequencies are read again
 
 Numbers: TypeAlias = NDArray[np.int64]
 

@@ -22,8 +22,8 @@ from semblance.service.threads import until_left
 from semblance.service.usecases.text_embedder import AT_END, InputText, TextEmbedder
 
 QUANTILE = 0.9  # of the evidence for the questions
-TERM_WEIGHT = 6.0  # times the deviation of their best cosines; chosen by benchmarks.quality.search.good_matches
-GROWTH = 2  # times as many documents, or as few, after which the questions are asked again
+TERM_WEIGHT = 6.0  # times the standard deviation of their best cosines; see benchmarks.quality.search.good_matches
+GROWTH = 2  # or shrinkage of the number of documents, by a factor, after which the questions are asked again
 _CANDIDATES = 10  # of a question
 _MOST = 1000  # collections and callers that are remembered
 

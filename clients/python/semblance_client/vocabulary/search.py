@@ -92,10 +92,10 @@ HighlightField = Annotated[
 
 
 class Boost(RequestBody):
-    """The weight of a metadata field, or a share of it, is added to the score of a document.
+    """A bonus by a date or a number in a metadata field, up to `weight`.
 
-    With `half_life_days`, half as much for each time that a date is away; with `full_at`, ln(1 + number) / ln(1 +
-    full_at) of it, at most all.
+    With `half_life_days`, weight * 2^(-days / half_life_days); with `full_at`, weight * ln(1 + number) / ln(1 +
+    full_at), at most the weight.
     """
 
     model_config = ConfigDict(
@@ -188,7 +188,7 @@ class SearchRequest(RequestBody):
     fields: list[FieldName] | None = Field(None, max_length=MAX_FIELDS)
     """Metadata fields to return; null is all."""
     boosts: list[Boost] = Field(default_factory=list, max_length=MAX_BOOSTS)
-    """What dates and numbers of the candidates add to their order; not in mode lexical."""
+    """Amounts that dates and numbers add to the score that orders the candidates; not in mode lexical."""
     diversity: float = Field(0.0, ge=0, le=1, allow_inf_nan=False)
     """Weight of the differences between hits, by maximal marginal relevance among the candidates."""
     min_version: VersionText = None
@@ -358,7 +358,7 @@ class SearchResults(Scored):
     rerank_model: str | None = None
     """The model that orders the hits; null if the measure does."""
     mode: Annotated[str, documented(enum=get_args(Mode))]
-    """How the documents were found."""
+    """The mode that was used."""
     scored_from: Annotated[str, documented(enum=["index", "token_codes", "encoder"])]
     """Origin of the document vectors behind the scores: the index, the collection's token codes, or the encoder."""
     version: str
