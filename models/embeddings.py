@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,41 @@ Integers: TypeAlias = NDArray[np.int64]
 Want: TypeAlias = Literal["pooled", "tokens"]
 Precision: TypeAlias = Literal["float32", "bfloat16"]  # in which a network computes; its output is float32 in any case
 Needs: TypeAlias = Literal["pooled", "tokens", "words"]  # of a measure; "words" are token vectors with their text
+Related: TypeAlias = Mapping[int, Sequence[Mapping[int, float]]]
+"""By number of a phrase of the left text: similarities to phrases of the right one, by their numbers."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Phrases:
+    """The phrases of a glossary in a text.
+
+    Attributes:
+        numbers: (n,) the number of the phrase that each token, or word, belongs to; -1 for none.
+        related: of the glossary.
+    """
+
+    numbers: Integers
+    related: Related
+
+    def at(self, places: NDArray[Any]) -> Phrases:
+        """Those of the tokens at some places."""
+        return Phrases(self.numbers[places], self.related)
+
+    def override(self, similarities: NDArray[np.floating], right: Phrases) -> None:
+        """Set the similarities (n, m) to tokens of related phrases; all others stay as they are.
+
+        >>> left, right = Phrases(np.array([0, -1]), {0: [{1: 1.0}]}), Phrases(np.array([-1, 1]), {})
+        >>> similarities = np.array([[0.25, 0.5], [0.75, 0.125]])
+        >>> left.override(similarities, right)
+        >>> similarities
+        array([[0.25 , 1.   ],
+               [0.75 , 0.125]])
+        """
+        there = set(right.numbers.tolist())
+        for number in {*self.numbers.tolist()} & self.related.keys():
+            for similarity_of in self.related[number]:
+                for other in there & similarity_of.keys():
+                    similarities[np.ix_(self.numbers == number, right.numbers == other)] = similarity_of[other]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,6 +65,7 @@ class TokenEmbeddings:
         pooled_vector: (d,) float32, where it is not the weighted mean, or where the token vectors were not requested.
         mean_pooled: whether the pooled vector is the weighted mean of the token vectors.
         passages: those of a text that is read in passages, whose tokens lie in the whole text; empty for others.
+        phrases: those of the glossary of a collection.
     """
 
     vectors: Floats
@@ -38,6 +74,7 @@ class TokenEmbeddings:
     pooled_vector: Floats | None = None
     mean_pooled: bool = True
     passages: tuple[TokenEmbeddings, ...] = ()
+    phrases: Phrases | None = None
 
     def __len__(self) -> int:
         return len(self.vectors)

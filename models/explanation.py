@@ -80,6 +80,7 @@ class Explanation:
         special: the total contribution of pairs with a special or prompt token.
         texts: the two texts; the units are spans of them.
         omitted: the total contribution of links that were dropped for brevity.
+        by_glossary: the score less what it is without the glossary; None where no glossary is obeyed.
     """
 
     score: float
@@ -90,6 +91,7 @@ class Explanation:
     special: float
     texts: tuple[str, str]
     omitted: float = 0.0
+    by_glossary: float | None = None
 
     @classmethod
     def of(

@@ -11,6 +11,7 @@ from semblance.models.alignment.pairwise import score_all_pairs
 from semblance.models.embeddings import Doubles, TokenEmbeddings, own_tokens, pooled_rows, unit_rows
 from semblance.models.explanation import Explanation
 from semblance.models.protocols import Explainable, Similarity
+from semblance.models.tokenization.glossary import NO_GLOSSARY, Glossary
 
 
 def nearest_passages(a: TokenEmbeddings, b: TokenEmbeddings) -> tuple[TokenEmbeddings, TokenEmbeddings]:
@@ -31,8 +32,18 @@ def score_pair(measure: Similarity, a: TokenEmbeddings, b: TokenEmbeddings) -> f
     return measure.score(a, b) if measure.needs == "pooled" else measure.score(*nearest_passages(a, b))
 
 
-def score_passages(measure: Similarity, query: TokenEmbeddings, candidates: Sequence[TokenEmbeddings]) -> Doubles:
-    """(len(candidates),) scores of `query` with each candidate; agrees with `score_pair`."""
+def score_passages(
+    measure: Similarity,
+    query: TokenEmbeddings,
+    candidates: Sequence[TokenEmbeddings],
+    glossary: Glossary = NO_GLOSSARY,
+) -> Doubles:
+    """(len(candidates),) scores of `query` with each candidate; agrees with `score_pair`.
+
+    Measures of tokens obey the glossary; then all texts need their tokens.
+    """
+    if glossary and measure.needs != "pooled":
+        query, candidates = glossary.read(query), list(map(glossary.read, candidates))
     if not _reads_passages(measure, [query, *candidates]):
         return measure.score_many(query, candidates)
     return np.array([score_pair(measure, query, candidate) for candidate in candidates], np.float64)
@@ -47,7 +58,9 @@ def score_passage_pairs(
     return np.stack([score_passages(measure, text, right) for text in left])
 
 
-def explain_passages(explainer: Explainable, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
+def explain_passages(
+    explainer: Explainable, a: TokenEmbeddings, b: TokenEmbeddings, glossary: Glossary = NO_GLOSSARY
+) -> Explanation:
     """Explain the score of two texts by the links of their nearest passages.
 
     The score of pooled vectors is that of the whole texts: the parts of the other passages are `omitted`. With n_p own
@@ -55,8 +68,13 @@ def explain_passages(explainer: Explainable, a: TokenEmbeddings, b: TokenEmbeddi
     the parts of the whole score are::
 
         n_p |u_p| m_q |z_q| / (|sum_p n_p u_p| |sum_q m_q z_q|) h_ij
+
+    Measures of tokens obey the glossary; then `by_glossary` is what it adds to the score.
     """
     near = nearest_passages(a, b)
+    if glossary and explainer.needs != "pooled":
+        obeyed = explainer.explain(*map(glossary.read, near))
+        return replace(obeyed, by_glossary=obeyed.score - explainer.score(*near))
     explanation = explainer.explain(*near)
     if near == (a, b) or explainer.needs != "pooled":
         return explanation

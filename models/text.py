@@ -133,6 +133,10 @@ class TokenizedText:
         spans = np.where(self.special[:, None], 0, self.spans + start).astype(np.int32)
         return replace(self, text=text, spans=spans, is_passage=True)
 
+    def at(self, places: Booleans) -> TokenizedText:
+        """The tokens at some places only."""
+        return replace(self, ids=self.ids[places], spans=self.spans[places], words=self.words[places])
+
     def cut_to(self, limit: int, truncate: Truncate) -> TokenizedText:
         """Remove tokens beyond `limit` at the end, or with START there; a token of the text is kept.
 
@@ -144,7 +148,7 @@ class TokenizedText:
             return self
         keep = np.ones(len(self), np.bool_)
         keep[own[:excess] if truncate == "START" else own[-excess:]] = False
-        return replace(self, ids=self.ids[keep], spans=self.spans[keep], words=self.words[keep], truncated=True)
+        return replace(self.at(keep), truncated=True)
 
     def units(self) -> Units:
         """The tokens that are not special, in reading order."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 
 from semblance.models.alignment.ragged import concatenated_vectors, split_by_size
-from semblance.models.embeddings import Doubles, Floats, Integers, TokenEmbeddings
+from semblance.models.embeddings import Doubles, Floats, Integers, Phrases, TokenEmbeddings
 from semblance.models.text import Booleans
 
 BLOCK_BYTES = 16 << 20  # memory of one block of cosines, and of the candidates' vectors of that block
@@ -19,8 +19,11 @@ Mass: TypeAlias = Callable[[TokenEmbeddings], Booleans | Floats]
 
 
 def cosine_matrix(a: TokenEmbeddings, b: TokenEmbeddings) -> Doubles:
-    """(n, m) float64, C[i, j] = cos(a_i, b_j) over all tokens; 0 where a vector is zero."""
-    return _cosines(a.token_vectors(), b.token_vectors()).astype(np.float64)
+    """(n, m) float64, C[i, j] = cos(a_i, b_j) over all tokens; 0 where a vector is zero.
+
+    Here and below, a glossary may override those of its phrases.
+    """
+    return _pair_cosines(a, b).astype(np.float64)
 
 
 def distance_matrix(a: TokenEmbeddings, b: TokenEmbeddings) -> Doubles:
@@ -73,12 +76,14 @@ def words_only(embeddings: TokenEmbeddings) -> TokenEmbeddings:
         ValueError: the embeddings have no text, or no token vectors.
     """
     own = own_tokens(embeddings)
-    return replace(embeddings, vectors=embeddings.token_vectors()[own], weights=embeddings.weights[own], text=None)
+    phrases = embeddings.phrases and embeddings.phrases.at(own)
+    vectors, weights = embeddings.token_vectors()[own], embeddings.weights[own]
+    return replace(embeddings, vectors=vectors, weights=weights, text=None, phrases=phrases)
 
 
 def pair_means(a: TokenEmbeddings, b: TokenEmbeddings, mass: Mass = all_tokens) -> tuple[float, float]:
     """`best_match_means` of one pair, in half the time."""
-    cosines = _cosines(a.token_vectors(), b.token_vectors())
+    cosines = _pair_cosines(a, b)
     left, right = mass(a), mass(b)
     forward, backward = cosines.max(axis=1) * left, cosines.max(axis=0) * right
     return _mean(forward, left), _mean(backward, right)
@@ -129,17 +134,27 @@ class _Ragged:
         vectors: (M, d) float32.
         starts: (c,) first row of each text.
         mass: (M,) how much each token counts in the means.
+        phrases: of a glossary in each text.
     """
 
     vectors: Floats
     starts: Integers
     mass: Booleans | Floats
+    phrases: Sequence[Phrases | None]
 
     @classmethod
     def of(cls, texts: Sequence[TokenEmbeddings], mass: Mass) -> _Ragged:
         vectors = concatenated_vectors(texts)
         starts = np.concatenate(([0], np.cumsum([len(text) for text in texts[:-1]], dtype=np.int64)))
-        return cls(vectors, starts, np.concatenate([mass(text) for text in texts]))
+        masses = np.concatenate([mass(text) for text in texts])
+        return cls(vectors, starts, masses, [text.phrases for text in texts])
+
+    def with_phrases(self) -> Iterator[tuple[slice, Phrases]]:
+        """The rows of the texts that have phrases of a glossary."""
+        ends = [*self.starts[1:], len(self.vectors)]
+        for start, end, phrases in zip(self.starts, ends, self.phrases, strict=True):
+            if phrases is not None:
+                yield slice(start, end), phrases
 
     def means(self, best: Floats, axis: int) -> Doubles:
         """Mean of `best` over the tokens of each text, by their mass; tokens are along `axis`."""
@@ -153,12 +168,22 @@ class _Ragged:
 def _means(above: _Ragged, beside: _Ragged) -> tuple[Doubles, Doubles]:
     """`best_match_means` of one block; frees all but the means."""
     cosines = _cosines(above.vectors, beside.vectors)
+    for rows, left in above.with_phrases():
+        for columns, right in beside.with_phrases():
+            left.override(cosines[rows, columns], right)
     of_rows = np.maximum.reduceat(cosines, beside.starts, axis=1)  # (M1, c2)
     of_columns = np.empty((len(above.starts), len(beside.vectors)), np.float32)
     ends = [*above.starts[1:], len(above.vectors)]
     for i, (start, end) in enumerate(zip(above.starts, ends, strict=True)):  # several times faster than reduceat
         cosines[start:end].max(axis=0, out=of_columns[i])
     return above.means(of_rows, axis=0), beside.means(of_columns, axis=1)
+
+
+def _pair_cosines(a: TokenEmbeddings, b: TokenEmbeddings) -> Floats:
+    cosines = _cosines(a.token_vectors(), b.token_vectors())
+    if a.phrases and b.phrases:
+        a.phrases.override(cosines, b.phrases)
+    return cosines
 
 
 def _cosines(x: Floats, y: Floats) -> Floats:

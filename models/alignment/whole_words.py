@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from semblance.models.alignment.pairwise import score_pairwise
-from semblance.models.embeddings import Doubles, Integers, Needs, TokenEmbeddings, unit_rows
+from semblance.models.embeddings import Doubles, Integers, Needs, Phrases, TokenEmbeddings, unit_rows
 from semblance.models.explanation import Explanation
 
 
@@ -21,11 +21,13 @@ class Words:
         directions: (n, d) float64, the mean of each word's token vectors, of unit length; zero where the mean is zero.
         forms: the n words as written, in lower case.
         word_of: (l,) the word of each token; -1 for special tokens.
+        phrases: of a glossary.
     """
 
     directions: Doubles
     forms: tuple[str, ...]
     word_of: Integers
+    phrases: Phrases | None = None
 
     def __len__(self) -> int:
         return len(self.forms)
@@ -41,7 +43,9 @@ class Words:
         if text is None:
             raise ValueError("this measure compares words, but these embeddings have no text")
         real = ~text.special
-        numbers, members, counts = np.unique(text.words[real], return_inverse=True, return_counts=True)
+        numbers, first, members, counts = np.unique(
+            text.words[real], return_index=True, return_inverse=True, return_counts=True
+        )
         word_of = np.full(len(vectors), -1, np.int64)
         word_of[real] = members
         sums = np.zeros((len(numbers), vectors.shape[1]))
@@ -50,11 +54,14 @@ class Words:
         np.minimum.at(starts, members, text.spans[real, 0])
         np.maximum.at(ends, members, text.spans[real, 1])
         forms = tuple(text.text[start:end].lower() for start, end in zip(starts, ends, strict=True))
-        return cls(unit_rows(sums / counts[:, None]), forms, word_of)
+        phrases = embeddings.phrases and embeddings.phrases.at(np.flatnonzero(real)[first])
+        return cls(unit_rows(sums / counts[:, None]), forms, word_of, phrases)
 
     def cosines(self, other: Words) -> Doubles:
-        """(n, m) the cosine of each word with each word of another text."""
+        """(n, m) the cosine of each word with each of another text; a glossary may override it."""
         cosines: Doubles = np.clip(self.directions @ other.directions.T, -1.0, 1.0)
+        if self.phrases and other.phrases and other is not self:
+            self.phrases.override(cosines, other.phrases)
         return cosines
 
 

@@ -54,15 +54,19 @@ class Term(NamedTuple):
 
     A part of a code in a query finds the same word outside of codes only: E-4711 has nothing in common with E-4712.
     All other terms of a query also find parts of codes.
+
+    Attributes:
+        alternatives: phrases, each by its words, that are as good as the term of a query, by a glossary.
     """
 
     text: str
     start: int
     end: int
     kind: Kind = "word"
+    alternatives: tuple[tuple[str, ...], ...] = ()
 
     def finds(self, other: Term) -> bool:
-        """Whether a term of a query finds one of a document."""
+        """Whether a term of a query finds one of a document, alternatives left aside."""
         return self.text == other.text and (self.kind, other.kind) != ("part", "part")
 
 
@@ -104,14 +108,31 @@ def query_terms(text: str) -> list[Term]:
     return list(terms.values())
 
 
+def atoms(text: str) -> list[Term]:
+    """The terms of a text that contain no other: its words, or characters, in reading order.
+
+    >>> [term.text for term in atoms("Élan E-4711, 東京")]
+    ['elan', 'e', '4711', '東', '京']
+    """
+    terms = sorted(document_terms(text), key=lambda term: (term.start, -term.end))
+    starts = [*(term.start for term in terms[1:]), len(text)]
+    return [term for term, following in zip(terms, starts, strict=False) if following >= term.end]
+
+
 def places(text: str, query: Sequence[Term]) -> dict[str, list[tuple[int, int]]]:
-    """The spans of the terms of a document that each term of a query finds.
+    """The spans of the terms of a document that each term of a query or its alternatives find.
 
     >>> places("E-4711 or e 12", query_terms("E-12"))
     {'e': [(10, 11)], '12': [(12, 14)], 'e-12': []}
     """
     terms = list(document_terms(text))
-    return {each.text: [(term.start, term.end) for term in terms if each.finds(term)] for each in query}
+    known = {term.text for term in terms}
+
+    def spans(query: Term) -> list[tuple[int, int]]:
+        others = {word for phrase in query.alternatives if known.issuperset(phrase) for word in phrase}
+        return [(term.start, term.end) for term in terms if query.finds(term) or term.text in others]
+
+    return {each.text: spans(each) for each in query}
 
 
 def is_code(term: str) -> bool:

@@ -52,6 +52,8 @@ OPERATIONS: Mapping[str, tuple[str, ...]] = {
                           "unknown_index", "unknown_measure"),
     "list_collections": (*_READ, *_QUERY),
     "get_collection": (*_READ, *_QUERY, "unknown_collection"),
+    "set_glossary": (*_FIELDS, *_WRITE, "ill_formed_text", "unknown_collection"),
+    "get_glossary": (*_READ, *_QUERY, "unknown_collection"),
     "delete_collection": (*_WRITE, *_QUERY, "unknown_collection"),
     "begin_reembedding": (*_FIELDS, *_MODEL, *_WRITE, "ill_formed_text", "reembedding_differs", "unknown_collection",
                           "write_conflict"),

@@ -14,7 +14,7 @@ from semblance.service.cli.toolbox.outputs import atomic_folder
 from semblance.service.composition.stores import primary_to_read
 from semblance.service.documents import backup_folder
 from semblance.service.settings import read_settings
-from semblance.service.usecases.backup import back_up
+from semblance.service.usecases.maintenance.backup import back_up
 
 
 def backup(

@@ -16,7 +16,7 @@ from semblance.service.documents import backup_folder
 from semblance.service.documents.backup_folder import Backup
 from semblance.service.ports.document_store import DocumentStore
 from semblance.service.settings import read_settings
-from semblance.service.usecases.backup import restore as restore_documents
+from semblance.service.usecases.maintenance.backup import restore as restore_documents
 
 
 def restore(

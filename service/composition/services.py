@@ -44,6 +44,7 @@ from semblance.service.usecases.embed import Embed
 from semblance.service.usecases.explain.best_passages import BestPassages
 from semblance.service.usecases.explain.difference import ExplainDifference
 from semblance.service.usecases.explain.explain import Explain
+from semblance.service.usecases.glossaries import Glossaries
 from semblance.service.usecases.reembed import Reembedder
 from semblance.service.usecases.request_fields import RequestLimits
 from semblance.service.usecases.rerank import Rerank
@@ -130,6 +131,7 @@ def _use_cases(settings: Settings, models: LazyModels, stores: Stores, texts: Te
         Compare(models, texts, models.calibrations, limits),
         Search(collections, access, models.rerankers, texts, models.calibrations, limits),
         Suggest(access),
+        Glossaries(access),
         DocumentsByFilter(access, limits),
         ChangeMetadata(access, limits),
         duplicates,

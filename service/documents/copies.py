@@ -40,6 +40,7 @@ def begin_epoch(connection: Connection, collection: Collection) -> None:
         "last_commit": "",
         **asdict(collection.settings),
         **reembedding_columns(collection.reembedding),
+        "glossary": collection.glossary,
     }
     connection.execute(insert(collections).values(row))
 
@@ -81,6 +82,12 @@ def set_reembedding(connection: Connection, name: str, reembedding: Reembedding 
     """Set or remove the next encoder, and delete embeddings by others."""
     collection = to_collection(select_collection(connection, name))
     update_encoders(connection, replace(collection, reembedding=reembedding))
+
+
+def set_glossary(connection: Connection, name: str, glossary: str) -> None:
+    """Replace the glossary."""
+    row = update(collections).where(collections.c.name == name)
+    connection.execute(row.values(glossary=glossary))
 
 
 def set_encoders(connection: Connection, collection: Collection, version: Version, commits: Sequence[Commit]) -> None:

@@ -102,7 +102,8 @@ def to_collection(row: RowMapping) -> Collection:
     reembedding = None
     if row["next_space"] is not None:
         reembedding = Reembedding(**{field.name: row[f"next_{field.name}"] for field in fields(Reembedding)})
-    return Collection(row["name"], Version(row["epoch"], row["version"], row["last_commit"]), settings, reembedding)
+    version = Version(row["epoch"], row["version"], row["last_commit"])
+    return Collection(row["name"], version, settings, reembedding, row["glossary"])
 
 
 def reembedding_columns(reembedding: Reembedding | None) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
 
 from sqlalchemy import Engine, delete, insert, select
 from sqlalchemy.exc import IntegrityError
@@ -27,14 +27,16 @@ from semblance.service.documents.rows import (
 )
 from semblance.service.documents.schema import collections, documents
 from semblance.service.documents.writes import (
+    embedded,
     increment_version,
     mark_deleted,
     replace_documents,
     require_same_encoders,
     require_unchanged,
+    settings_differ,
     update_metadata,
 )
-from semblance.service.errors import CollectionDiffers, CollectionReplaced, UnknownCollection
+from semblance.service.errors import CollectionReplaced, UnknownCollection
 from semblance.service.ports.document_store import Require
 from semblance.service.ports.documents import (
     INCOMPLETE_VERSION,
@@ -103,7 +105,7 @@ class SqlDocumentStore:
         except UnknownCollection:  # deleted meanwhile
             return self.create(name, settings)
         if existing.settings != settings:
-            raise _settings_differ(name, existing.settings, settings)
+            raise settings_differ(name, existing.settings, settings)
         return existing, False
 
     def drop(self, name: str) -> None:
@@ -138,7 +140,7 @@ class SqlDocumentStore:
             require_unchanged(connection, current, {write.document.id: write.if_version for write in writes})
             update_metadata(connection, current, [write.document for write in writes if write.embedding is None])
             replace_documents(
-                connection, current.name, [_embedded(write, current) for write in writes if write.embedding is not None]
+                connection, current.name, [embedded(write, current) for write in writes if write.embedding is not None]
             )
         return current.version
 
@@ -248,6 +250,16 @@ class SqlDocumentStore:
                 copies.set_reembedding(connection, name, None)
             return to_collection(select_collection(connection, name))
 
+    def set_glossary(self, name: str, glossary: str) -> Collection:
+        with self._database.writing(name) as connection:
+            increment_version(connection, name)
+            copies.set_glossary(connection, name, glossary)
+            return to_collection(select_collection(connection, name))
+
+    def copy_glossary(self, name: str, glossary: str) -> None:
+        with self._database.writing(name) as connection:
+            copies.set_glossary(connection, name, glossary)
+
     def begin_epoch(self, collection: Collection) -> None:
         with self._database.writing(collection.name) as connection:
             copies.begin_epoch(connection, collection)
@@ -286,22 +298,3 @@ class SqlDocumentStore:
 
     def close(self) -> None:
         self._database.engine.dispose()
-
-
-def _embedded(write: Write, current: Collection) -> tuple[Document, Mapping[str, DocumentEmbedding]]:
-    """The document as stored, and its embeddings by generation."""
-    assert write.embedding is not None
-    document = replace(write.document, truncated=write.embedding.truncated, version=current.version.number)
-    embeddings = {current.settings.generation: write.embedding}
-    if current.reembedding is not None and write.next_embedding is not None:
-        embeddings[current.reembedding.generation] = write.next_embedding
-    return document, embeddings
-
-
-def _settings_differ(name: str, existing: CollectionSettings, new: CollectionSettings) -> CollectionDiffers:
-    differences = ", ".join(
-        f"{field} {ours!r}, not {theirs!r}"
-        for (field, ours), theirs in zip(asdict(existing).items(), asdict(new).values(), strict=True)
-        if ours != theirs
-    )
-    return CollectionDiffers(f"collection {name!r} exists with {differences}: delete it first, or choose another name")

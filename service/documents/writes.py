@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from semblance.service.documents import history
 from semblance.service.documents.rows import document_row, embedding_rows, to_collection
 from semblance.service.documents.schema import collections, documents, token_codes, vectors
-from semblance.service.errors import CollectionReplaced, DocumentChanged, TextChanged, VersionMismatch
+from semblance.service.errors import (
+    CollectionDiffers,
+    CollectionReplaced,
+    DocumentChanged,
+    TextChanged,
+    VersionMismatch,
+)
 from semblance.service.ports.documents import (
     Collection,
+    CollectionSettings,
     Commit,
     Document,
     DocumentEmbedding,
     Reembedding,
     Version,
+    Write,
     unknown_collection,
 )
 
@@ -157,3 +165,23 @@ def delete_other_generations(connection: Connection, name: str, generations: Ite
     """Delete the embeddings of all generations but these."""
     for table in (vectors, token_codes):
         connection.execute(delete(table).where(table.c.collection == name, table.c.space.not_in(list(generations))))
+
+
+def embedded(write: Write, current: Collection) -> tuple[Document, Mapping[str, DocumentEmbedding]]:
+    """The document as stored, and its embeddings by generation."""
+    assert write.embedding is not None
+    document = replace(write.document, truncated=write.embedding.truncated, version=current.version.number)
+    embeddings = {current.settings.generation: write.embedding}
+    if current.reembedding is not None and write.next_embedding is not None:
+        embeddings[current.reembedding.generation] = write.next_embedding
+    return document, embeddings
+
+
+def settings_differ(name: str, existing: CollectionSettings, new: CollectionSettings) -> CollectionDiffers:
+    """Error for a collection that exists with other settings."""
+    differences = ", ".join(
+        f"{field} {ours!r}, not {theirs!r}"
+        for (field, ours), theirs in zip(asdict(existing).items(), asdict(new).values(), strict=True)
+        if ours != theirs
+    )
+    return CollectionDiffers(f"collection {name!r} exists with {differences}: delete it first, or choose another name")

@@ -128,6 +128,9 @@ class DocumentWriter(DocumentReader, Protocol):
     def drop_reembedding(self, name: str) -> Collection:
         """Delete the embeddings by the next encoder, if there is one. Raises UnknownCollection."""
 
+    def set_glossary(self, name: str, glossary: str) -> Collection:
+        """Replace the glossary of a collection. Raises UnknownCollection."""
+
 
 class DocumentStore(DocumentWriter, Protocol):
     """The source of truth, with what indexes and copies need.
@@ -220,6 +223,9 @@ class CopyStore(DocumentStore, Protocol):
 
     def set_reembedding(self, name: str, reembedding: Reembedding | None) -> None:
         """Set the next encoder, and delete embeddings by others. Raises UnknownCollection."""
+
+    def copy_glossary(self, name: str, glossary: str) -> None:
+        """As `set_glossary`, at the same version. Raises UnknownCollection."""
 
     def set_encoders(self, collection: Collection, version: Version, commits: Sequence[Commit]) -> None:
         """Set the encoders to those of `collection`, and advance; delete other embeddings.

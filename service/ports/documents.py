@@ -132,12 +132,13 @@ class Reembedding(_Generation):
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A collection at one version."""
+    """A collection at one version; its glossary is JSON, empty without one."""
 
     name: str
     version: Version
     settings: CollectionSettings
     reembedding: Reembedding | None = None
+    glossary: str = ""
 
     def reembedded(self) -> Collection:
         """The same collection after the switch to the next encoder."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from semblance.models.explanation import Explanation, ReadText
-from semblance.service.rendering.labels import SCORE_DECIMALS, label, plain
+from semblance.service.rendering.labels import SCORE_DECIMALS, label, plain, signed
 
 _MAX_NAME_EM = 36.0
 _TITLE_DECIMALS = 2
@@ -90,6 +90,8 @@ def headline(explanation: Explanation, caption: Caption) -> str:
     else:
         text = f"{matching} make {words} of the score {score}"
         text += f"; {best} is the best possible" if best else ""
+    if explanation.by_glossary:
+        text += f"; {signed(explanation.by_glossary, _TITLE_DECIMALS)} of it by the glossary"
     if caption.probable and caption.probable.likely_from is not None:
         text += f"; from {plain(caption.probable.likely_from, _TITLE_DECIMALS)}, people mostly call two texts the same"
     return text

@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from threading import Event
 from typing import Any, Protocol
@@ -122,6 +123,8 @@ class Copier:
         next_one = settings.as_next() if switched else source.reembedding
         if target.reembedding != next_one:
             self._writer.run_as_writer(lambda: self._copy.set_reembedding(name, next_one))
+        if target.glossary != source.glossary:
+            self._writer.run_as_writer(lambda: self._copy.copy_glossary(name, source.glossary))
         if switched:
             with self._full_copy():
                 last = self._put_pages(source, target.version)
@@ -146,11 +149,7 @@ class Copier:
 
     def _pages(self, source: Collection, since: Version) -> Iterator[ChangePage[DocumentChange]]:
         for page in read_pages(partial(self._store.document_changes, source.name), since, self._stop):
-            now = page.collection
-            if (now.settings, now.reembedding) != (
-                source.settings,
-                source.reembedding,
-            ):  # embeddings were added or deleted
+            if replace(page.collection, version=source.version) != source:  # embeddings were added or deleted
                 raise OptimisticConflict
             self._on_page(len(page.changes))
             yield page

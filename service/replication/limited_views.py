@@ -216,6 +216,11 @@ class LimitedWriter(LimitedReader):
         self._check_all(name)
         return self._writer.drop_reembedding(name)
 
+    def set_glossary(self, name: str, glossary: str) -> Collection:
+        """Raises Forbidden, too."""
+        self._check_all(name)
+        return self._writer.set_glossary(name, glossary)
+
     def _foreign(self, documents: Mapping[str, Document]) -> list[Document]:
         """Those of some documents that are not the key's own."""
         return [

@@ -35,7 +35,7 @@ from semblance.service.ports.documents import (
     Write,
 )
 from semblance.service.replication.copier import Copier, DirectWriter
-from semblance.service.usecases.backup import back_up, restore
+from semblance.service.usecases.maintenance.backup import back_up, restore
 from tests.contracts.test_copies import SETTINGS, STEPS, Step, Writer, assert_equal, dump, embedding
 from tests.support.crash_point import CRASHED, run_in_fork
 from tests.support.waiting import CEILING_S, until

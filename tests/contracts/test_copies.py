@@ -60,6 +60,7 @@ class Writer:
             "fill": self.fill,
             "switch": self.switch,
             "drop_reembedding": lambda name, _: self.store.drop_reembedding(name),
+            "gloss": lambda name, number: self.store.set_glossary(name, str(number)),
         }
         steps[action](name, number)
 
@@ -120,7 +121,19 @@ def assert_equal(primary: Engine, copy: Engine) -> None:
         assert dump(copy, table) == dump(primary, table)
 
 
-ACTIONS = ["upsert", "upsert", "relabel", "delete", "recreate", "begin", "begin", "fill", "switch", "drop_reembedding"]
+ACTIONS = [
+    "upsert",
+    "upsert",
+    "relabel",
+    "delete",
+    "recreate",
+    "begin",
+    "begin",
+    "fill",
+    "switch",
+    "drop_reembedding",
+    "gloss",
+]
 STEPS = st.lists(st.tuples(st.sampled_from(ACTIONS), st.sampled_from(NAMES), st.integers(0, 20)), max_size=25)
 
 

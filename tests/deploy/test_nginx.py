@@ -50,6 +50,7 @@ WRITES = [
         for request in (
             ("POST", "/collections/a/delete"),
             ("PATCH", "/collections/a/documents"),
+            ("PUT", "/collections/a/glossary"),
             ("PUT", "/collections/a/reembedding"),
             ("POST", "/collections/a/reembedding/step"),
             ("DELETE", "/collections/a/documents/1"),

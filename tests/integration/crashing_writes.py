@@ -27,7 +27,7 @@ from semblance.service.indexes.index_folder import IndexFolder
 from semblance.service.ports.documents import CollectionSettings, Document, DocumentEmbedding, Write
 from semblance.service.ports.indexes import Hit, PassageHit
 from semblance.service.replication.local_node import LocalNode
-from semblance.service.usecases.verify import verify
+from semblance.service.usecases.maintenance.verify import verify
 from tests.support.crash_point import CRASHED, CrashPoint, run_in_fork
 from tests.support.vectors import unit_vector
 
@@ -41,9 +41,11 @@ SCRIPT: tuple[tuple[str, State | None], ...] = (
     ("delete a", {"b": 2, "c": 3, "d": 4}),
     ("upsert", {"b": 5, "c": 3, "d": 4, "a": 6}),
     ("save", None),
+    ("gloss 1", None),
     ("upsert", {"b": 7, "c": 8, "d": 9, "a": 10}),
     ("upsert", {"b": 11, "c": 12, "d": 13, "a": 14}),  # with its dead rows, the index is rebuilt now
     ("rebuild", None),
+    ("gloss 2", None),
     ("upsert", {"b": 11, "c": 12, "d": 13, "a": 15}),
     ("recreate", {}),
     ("upsert", {"c": 16, "z": 17}),
@@ -82,6 +84,8 @@ async def perform(local: LocalNode, action: str, before: State, after: State) ->
             await local.write("c", lambda store: store.upsert(store.collection("c"), writes))
         case ["delete", doc_id]:
             await local.write("c", lambda store: store.delete("c", doc_id))
+        case ["gloss", glossary]:
+            await local.write("c", lambda store: store.set_glossary("c", glossary))
         case ["save"]:
             await local.save()
         case ["rebuild"]:
@@ -124,6 +128,15 @@ def states() -> list[State]:
     return contents
 
 
+def glossaries() -> list[str]:
+    """The glossary of the collection before the script and after each line of it."""
+    found = [""]
+    for action, _ in SCRIPT:
+        now = action.removeprefix("gloss ")
+        found.append("" if action == "recreate" else now if now != action else found[-1])
+    return found
+
+
 def check_files(home: Path, done: Path) -> None:
     """Start on the files that the crash left; raise if a completed line is lost, or the files are inconsistent."""
     lines = done.stat().st_size if done.exists() else 0
@@ -137,6 +150,8 @@ def check_files(home: Path, done: Path) -> None:
         documents, _ = await local.read(lambda store: store.scan("c", "", 100))
         stored = {document.id: int(document.text.split()[1]) for document in documents}
         assert stored in allowed, f"{stored} after {lines} lines"
+        collection = await local.read(lambda store: store.collection("c"))
+        assert collection.glossary in glossaries()[lines : lines + 2]
         assert all(document.metadata == {"n": stored[document.id]} for document in documents)
         _, index = await local.current("c", None)
         for query in (unit_vector(seed, DIM) for seed in range(18)):

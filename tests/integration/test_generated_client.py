@@ -179,6 +179,10 @@ def search_and_explain(client: GeneratedClient) -> None:
     assert (hit.id, hit.truncated, hit.explanation.b.text) == ("a/b", False, TEXT)
     asked = client.SuggestRequest(query=TEXT[:6], collection="typed", filter_=where_)
     assert [each.field for each in client.call("suggest", body=asked).suggestions] == [None]
+    groups = [client.GlossaryGroup(kind=client.GlossaryGroupKind.EQUAL, terms=["a/b", "c"])]
+    glossed = client.call("set_glossary", "typed", body=client.GlossaryRequest(groups=groups))
+    assert client.call("get_glossary", "typed").groups == glossed.groups
+    assert glossed.groups[0].terms == groups[0].terms
     long = client.ExplainRequest(a="word " * 600, id="a/b", collection="typed", max_links=1)
     posted = client.call("explain_long_texts", body=long)
     assert (posted.a.truncated, len(posted.links)) == (True, 1)

@@ -12,7 +12,7 @@ from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.indexes.index_folder import IndexFolder
 from semblance.service.ports.documents import CollectionSettings, Document, Write
-from semblance.service.usecases.verify import verify
+from semblance.service.usecases.maintenance.verify import verify
 from tests.integration.conftest import Api, require_no_internal_errors, served, total
 from tests.support.small_model import random_vectors, write_glove
 from tests.support.vectors import one_passage

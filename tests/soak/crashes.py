@@ -28,7 +28,7 @@ from rich.progress import track
 
 from semblance.service.composition.stores import open_embedded_store
 from semblance.service.settings import read_settings
-from semblance.service.usecases.verify import verify
+from semblance.service.usecases.maintenance.verify import verify
 from tests.soak.figures import conclude
 from tests.soak.traffic.ledger import Ledger, Stored, stored_documents
 from tests.soak.traffic.request_log import CUT_OFF, READS, WRITES, RequestLog

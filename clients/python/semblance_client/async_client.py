@@ -93,6 +93,8 @@ class AsyncClient:
     collections = _method(storage.collections)
     collection = _method(storage.collection)
     delete_collection = _method(storage.delete_collection)
+    set_glossary = _method(storage.set_glossary)
+    glossary = _method(storage.glossary)
     add_documents = _method(storage.add_documents)
     upload = _method(upload)
     documents = _method(storage.documents)

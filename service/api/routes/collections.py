@@ -8,10 +8,12 @@ from fastapi import APIRouter, Path, Response
 from pydantic import Field
 from semblance_client.vocabulary.collections import Collection, CollectionList, CollectionRequest
 from semblance_client.vocabulary.fields import NAME_PATTERN
+from semblance_client.vocabulary.glossary import Glossary, GlossaryRequest
 
 from semblance.service.api.parameters import CollectionInPath
 from semblance.service.api.routing import StrictRoute, Use
 from semblance.service.usecases.collections import Collections
+from semblance.service.usecases.glossaries import Glossaries
 
 router = APIRouter(tags=["collections"], route_class=StrictRoute)
 
@@ -46,6 +48,21 @@ async def list_collections(collections: Use[Collections]) -> CollectionList:
 async def get_collection(name: CollectionInPath, collections: Use[Collections]) -> Collection:
     """One collection."""
     return await collections.show(name)
+
+
+@router.put("/collections/{name}/glossary", summary="Set a glossary")
+async def set_glossary(name: CollectionInPath, body: GlossaryRequest, glossaries: Use[Glossaries]) -> Glossary:
+    """Set the words and phrases that are equal, opposite or ignored in searches of a collection.
+
+    It replaces the glossary before; without groups there is none. Nothing is encoded again.
+    """
+    return await glossaries.put(name, body)
+
+
+@router.get("/collections/{name}/glossary", summary="Show a glossary")
+async def get_glossary(name: CollectionInPath, glossaries: Use[Glossaries]) -> Glossary:
+    """The glossary of a collection; a key with a filter may not read it."""
+    return await glossaries.show(name)
 
 
 @router.delete("/collections/{name}", summary="Delete a collection", status_code=204)

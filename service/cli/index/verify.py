@@ -12,7 +12,7 @@ from semblance.service.cli.toolbox.options import StoppedHome
 from semblance.service.composition.stores import open_embedded_store
 from semblance.service.model_loading.registry import read_served
 from semblance.service.settings import Settings, read_settings
-from semblance.service.usecases.verify import verify as verify_collections
+from semblance.service.usecases.maintenance.verify import verify as verify_collections
 
 SHOWN = 20  # faults that are listed
 

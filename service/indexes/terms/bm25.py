@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semblance.models.embeddings import Doubles
-from semblance.models.tokenization.terms import Term, document_terms
+from semblance.models.tokenization.terms import Kind, Term, document_terms
 from semblance.service.indexes.columns.array_file import Array, Pieces, in_one
 from semblance.service.indexes.columns.string_numbers import digest
 from semblance.service.indexes.columns.term_rows import TermArray, TermRows
@@ -245,8 +245,10 @@ class Bm25:
         return sorted(query, key=lambda each: len(each.rows))
 
     def _count(self, term: Term) -> int:
-        """Number of rows found by a term of a query, removed ones included."""
-        return sum(map(self._terms.count, _names_found(term)))
+        """Number of rows found by a term of a query, removed ones and alternatives included."""
+        return sum(map(self._terms.count, _names_found(term.text, term.kind))) + sum(
+            min(self._terms.count(word) for word in phrase) for phrase in term.alternatives
+        )
 
     def _query_term(self, term: Term) -> _QueryTerm:
         if self._looked_up is None:
@@ -256,13 +258,18 @@ class Bm25:
         return self._looked_up[term]
 
     def _look_up(self, term: Term) -> _QueryTerm:
-        found, counts = _merged([self._terms.of(name) for name in _names_found(term)])
+        alternatives = [_common([self._with_word(word) for word in phrase]) for phrase in term.alternatives]
+        found, counts = _merged([self._with_word(term.text, term.kind), *alternatives])
         rows = found.astype(np.int64)
         if self._live_rows < len(self):
             live = self.live[rows]
             rows, counts = rows[live], counts[live]
         idf = math.log(1 + (self._live_rows - len(rows) + 0.5) / (len(rows) + 0.5))
         return _QueryTerm(term, idf, rows, counts)
+
+    def _with_word(self, word: str, kind: Kind = "word") -> tuple[TermArray, TermArray]:
+        """The rows that a word of a query finds, and how many times each has it."""
+        return _merged([self._terms.of(name) for name in _names_found(word, kind)])
 
     def _scores(self, query: Sequence[_QueryTerm], rows: Rows) -> Doubles:
         scores = np.zeros(len(rows))
@@ -284,9 +291,9 @@ def _name(term: Term) -> str:
     return _PART + term.text if term.kind == "part" else term.text
 
 
-def _names_found(term: Term) -> Sequence[str]:
+def _names_found(word: str, kind: Kind) -> Sequence[str]:
     """The names that a term of a query finds, as `Term.finds` says."""
-    return [term.text] if term.kind == "part" else [term.text, _PART + term.text]
+    return [word] if kind == "part" else [word, _PART + word]
 
 
 def _merged(lists: Sequence[tuple[TermArray, TermArray]]) -> tuple[TermArray, TermArray]:
@@ -297,6 +304,15 @@ def _merged(lists: Sequence[tuple[TermArray, TermArray]]) -> tuple[TermArray, Te
     rows, places = np.unique(np.concatenate([rows for rows, _ in filled]), return_inverse=True)
     counts = np.zeros(len(rows), np.uint32)
     np.add.at(counts, places, np.concatenate([counts for _, counts in filled]))
+    return rows, counts
+
+
+def _common(lists: Sequence[tuple[TermArray, TermArray]]) -> tuple[TermArray, TermArray]:
+    """Ascending rows that all of several lists have, with the least of their counts."""
+    rows, counts = lists[0]
+    for others, of_others in lists[1:]:
+        rows, here, there = np.intersect1d(rows, others, assume_unique=True, return_indices=True)
+        counts = np.minimum(counts[here], of_others[there])
     return rows, counts
 
 

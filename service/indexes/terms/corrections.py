@@ -42,7 +42,8 @@ def corrections(
 
     found: dict[Term, str] = {}
     for term in terms:
-        if term.kind == "word" and term.text.isalpha() and (word := _read_as(term, documents, passages, prefix)):
+        stays = term.kind != "word" or not term.text.isalpha() or term.alternatives
+        if not stays and (word := _read_as(term, documents, passages, prefix)):
             found[term] = word
             if len(found) > MAX_CORRECTED:
                 return {}

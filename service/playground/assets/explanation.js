@@ -28,6 +28,7 @@ import { announce, button, counted, element, fill, isolated, notices, plain, sig
  * @property {Link[]} links
  * @property {number} special
  * @property {number} omitted
+ * @property {number | null} [by_glossary]
  * @property {number | null} probability
  * @property {{pointer: string, detail: string}[]} warnings
  * @property {View} view
@@ -63,6 +64,7 @@ function scoreLine(shown, measure) {
   const inBounds = low !== null && high !== null;
   const words = shown.links.reduce((sum, link) => sum + link.contribution, 0) + shown.omitted;
   const share = shown.score ? Math.round((100 * words) / shown.score) : 0;
+  const glossary = shown.by_glossary ? `, ${signed(shown.by_glossary)} of it by the glossary` : "";
   return element(
     "div",
     { class: "score-line" },
@@ -75,8 +77,8 @@ function scoreLine(shown, measure) {
         "span",
         { class: "faint" },
         inBounds
-          ? `from ${plain(low, 0)} to ${plain(high, 0)}; word matches make ${share} % of it`
-          : `${boundsText(low, high)}; word matches make ${share} % of it`,
+          ? `from ${plain(low, 0)} to ${plain(high, 0)}; word matches make ${share} % of it${glossary}`
+          : `${boundsText(low, high)}; word matches make ${share} % of it${glossary}`,
       ),
       shown.probability === null || shown.probability === undefined
         ? null

@@ -15,8 +15,8 @@ from semblance.models.explanation import tokens_of
 from semblance.models.nearest_passages import score_passages
 from semblance.models.protocols import Encoder
 from semblance.models.text import Truncate
+from semblance.models.tokenization.glossary import Glossary
 from semblance.models.tokenization.passages import Span
-from semblance.models.tokenization.terms import query_terms
 from semblance.service.errors import TextChanged
 from semblance.service.ports.document_store import DocumentReader
 from semblance.service.ports.documents import CutDocuments, PassageKey, Version, unknown_document
@@ -25,6 +25,7 @@ from semblance.service.replication.access import CollectionAccess
 from semblance.service.replication.retries import retry_on_conflict
 from semblance.service.turns import in_thread
 from semblance.service.usecases.collections import Collections
+from semblance.service.usecases.glossaries import glossary_of
 from semblance.service.usecases.search.ordering import bonus_of
 from semblance.service.usecases.text_embedder import InputText, TextEmbedder, Truncation, unread_warning
 
@@ -85,6 +86,7 @@ class QueriedDocuments:
     query: TokenEmbeddings
     passages: Sequence[BestPassage]
     warnings: Sequence[RequestWarning]
+    glossary: Glossary
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,7 +124,8 @@ class BestPassages:
         [vectors] = own.embeddings
         candidates = {doc_id: _candidates(doc_id, read, indexed, vectors) for doc_id in query.documents}
         embedded = await self._embed(query, encoder, read, [key for keys in candidates.values() for key in keys])
-        values = await in_thread(_values, query.measure, vectors, embedded, indexed)
+        glossary = glossary_of(read.collection)
+        values = await in_thread(_values, query.measure, vectors, embedded, indexed, glossary)
         best = [max(keys, key=lambda key: values[key]) for keys in candidates.values()]
         return QueriedDocuments(
             encoder=encoder,
@@ -139,6 +142,7 @@ class BestPassages:
                 for key in best
             ],
             warnings=own.warnings,
+            glossary=glossary,
         )
 
     async def _read(self, query: DocumentQuery) -> tuple[CutDocuments, _Indexed]:
@@ -181,7 +185,8 @@ def _look_up(index: IndexReader, query: DocumentQuery, read: CutDocuments, store
         raise TextChanged
     vectors = index.vectors(list(query.documents))
     passages = [PassageKey(doc_id, number) for doc_id, rows in vectors.items() for number in range(len(rows))]
-    terms = index.terms_of(query_terms(query.text.text), passages) if query.by_terms else {}
+    asked = glossary_of(read.collection).query_terms(query.text.text) if query.by_terms else []
+    terms = index.terms_of(asked, passages) if query.by_terms else {}
     found = _Indexed(vectors, terms)
     # Unchanged in the store after the index was read, they are in the index as they were read before it.
     if _state(_get(store, query)) != _state(read) or not _agrees(found, read):
@@ -214,10 +219,14 @@ def _candidates(doc_id: str, read: CutDocuments, indexed: _Indexed, query: Token
 
 
 def _values(
-    measure: str, query: TokenEmbeddings, passages: Mapping[PassageKey, TokenEmbeddings], indexed: _Indexed
+    measure: str,
+    query: TokenEmbeddings,
+    passages: Mapping[PassageKey, TokenEmbeddings],
+    indexed: _Indexed,
+    glossary: Glossary,
 ) -> dict[PassageKey, float]:
     """Score and bonus of each passage."""
-    scores = score_passages(similarity(measure), query, list(passages.values()))
+    scores = score_passages(similarity(measure), query, list(passages.values()), glossary)
     return {
         key: float(score) + bonus_of(_bm25(indexed.terms.get(key, ())))
         for key, score in zip(passages, scores, strict=True)

@@ -29,7 +29,7 @@ from semblance.models.explanation import (
 from semblance.models.nearest_passages import explain_passages
 from semblance.models.protocols import Encoder
 from semblance.models.tokenization.passages import Span
-from semblance.models.tokenization.terms import places, query_terms
+from semblance.models.tokenization.terms import places
 from semblance.service.ports.documents import Version
 from semblance.service.turns import in_thread
 from semblance.service.usecases.explain.best_passages import BestPassage, BestPassages, DocumentQuery, QueriedDocuments
@@ -169,7 +169,8 @@ class ExplainDifference:
 
         def compare() -> ExplainedDifference:
             explanations = [
-                explain_passages(explainer, found.query, passage.tokens).by_word() for passage in found.passages
+                explain_passages(explainer, found.query, passage.tokens, found.glossary).by_word()
+                for passage in found.passages
             ]
             return _difference(request, measure, found, explanations)
 
@@ -180,7 +181,7 @@ def _difference(
     request: DifferenceRequest, measure: str, found: QueriedDocuments, explanations: Sequence[Explanation]
 ) -> ExplainedDifference:
     a, b = (_explained(passage, explanation) for passage, explanation in zip(found.passages, explanations, strict=True))
-    parts = [*difference_parts(*explanations), *_term_parts(request, *found.passages)]
+    parts = [*difference_parts(*explanations), *_term_parts(request, found)]
     return ExplainedDifference(
         encoder=found.encoder,
         measure=measure,
@@ -199,15 +200,15 @@ def _explained(passage: BestPassage, explanation: Explanation) -> ExplainedDocum
     return ExplainedDocument(passage.id, passage.span, read, explanation, bonus_of(passage.bm25))
 
 
-def _term_parts(request: DifferenceRequest, a: BestPassage, b: BestPassage) -> list[DifferencePart]:
+def _term_parts(request: DifferenceRequest, found: QueriedDocuments) -> list[DifferencePart]:
     """A part for each term of the query, if terms count: its shares of both bonuses."""
     if request.mode == "vector":
         return []
-    shares = [_term_shares(each) for each in (a, b)]
+    shares = [_term_shares(each) for each in found.passages]
     none = Share(0.0)
     return [
         DifferencePart("term", None, term, *(own.get(term, none) for own in shares))
-        for term in (each.text for each in query_terms(request.query))
+        for term in (each.text for each in found.glossary.query_terms(request.query))
     ]
 
 

@@ -19,6 +19,7 @@ from semblance.models.embeddings import TokenEmbeddings
 from semblance.models.explanation import Explanation, ReadText
 from semblance.models.nearest_passages import explain_passages
 from semblance.models.protocols import Encoder
+from semblance.models.tokenization.glossary import NO_GLOSSARY, Glossary
 from semblance.models.tokenization.passages import Span
 from semblance.service.ports.calibration import Calibrations, FittedCalibration
 from semblance.service.ports.embedding import ServedModels
@@ -70,6 +71,7 @@ class _Pair:
     b: TokenEmbeddings
     warnings: Sequence[RequestWarning]
     passage: Span | None = None
+    glossary: Glossary = NO_GLOSSARY
 
     @property
     def passages(self) -> int:
@@ -109,7 +111,7 @@ class Explain:
         )
 
         def compute() -> Explanation:
-            explanation = explain_passages(explainer, pair.a, pair.b)
+            explanation = explain_passages(explainer, pair.a, pair.b, pair.glossary)
             grouped = explanation.by_word() if request.granularity == "word" else explanation
             return grouped if request.max_links is None else grouped.strongest(request.max_links)
 
@@ -142,4 +144,5 @@ class Explain:
             DocumentQuery(query, request.collection, documents, measure, request.truncate)
         )
         [best] = found.passages
-        return _Pair(found.encoder, found.query, best.tokens, [*found.warnings, *best.warnings], best.span)
+        warnings = [*found.warnings, *best.warnings]
+        return _Pair(found.encoder, found.query, best.tokens, warnings, best.span, found.glossary)

@@ -10,11 +10,14 @@ from semblance.models.explanation import Explanation, ReadText, tokens_of
 from semblance.models.nearest_passages import explain_passages, nearest_passages
 from semblance.models.protocols import Explainable
 from semblance.models.text import Units
+from semblance.models.tokenization.glossary import NO_GLOSSARY, Glossary
 
 
-def word_links(explainer: Explainable, measure: str, a: TokenEmbeddings, b: TokenEmbeddings) -> vocabulary.Explanation:
+def word_links(
+    explainer: Explainable, measure: str, a: TokenEmbeddings, b: TokenEmbeddings, glossary: Glossary = NO_GLOSSARY
+) -> vocabulary.Explanation:
     """Explain a pair or a hit by its words."""
-    return strongest_links(explain_passages(explainer, a, b).by_word(), measure, read_texts(a, b))
+    return strongest_links(explain_passages(explainer, a, b, glossary).by_word(), measure, read_texts(a, b))
 
 
 def read_texts(a: TokenEmbeddings, b: TokenEmbeddings) -> tuple[ReadText, ReadText]:
@@ -44,6 +47,7 @@ def strongest_links(
         ],
         special=short.special,
         omitted=short.omitted,
+        by_glossary=short.by_glossary,
     )
 
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 
 from semblance.models.embeddings import TokenEmbeddings, unit_rows
-from semblance.models.tokenization.terms import query_terms
 from semblance.service.filters import EVERYTHING
 from semblance.service.ports.indexes import HybridQuery, IndexReader
 from semblance.service.threads import until_left
@@ -48,7 +47,7 @@ def _found(
         index.search_hybrid(
             HybridQuery(
                 vector,
-                query_terms(text.text),
+                params.glossary.query_terms(text.text),
                 terms_only=mode == "lexical",
                 min_share=LEAST_SHARES.get(mode, 0.0),
             ),

@@ -9,7 +9,7 @@ from semblance_client.vocabulary.responses import RequestWarning
 from semblance_client.vocabulary.search import CODE_TIERS, CodeTier
 
 from semblance.models.tokenization.function_words import say_much
-from semblance.models.tokenization.terms import Term, query_terms
+from semblance.models.tokenization.terms import Term
 from semblance.service.ports.documents import CutDocuments, Document, Version
 from semblance.service.ports.indexes import Hit, HybridHit, HybridHits, HybridPassage, PassageHit, TermScore
 
@@ -89,9 +89,8 @@ def ids_of(hits: Sequence[Sequence[RankedHit]]) -> list[str]:
     return list({hit.id for each in hits for hit in each})
 
 
-def missing_terms(query: str, missing: Sequence[Term]) -> list[str]:
-    """Missing terms as the query has them, without function words."""
-    asked = query_terms(query)
+def missing_terms(query: str, asked: Sequence[Term], missing: Sequence[Term]) -> list[str]:
+    """Missing terms as the query has them, without function words, of those asked for."""
     content = dict(zip(asked, say_much([query[term.start : term.end] for term in asked]), strict=True))
     return [query[term.start : term.end] for term in missing if content[term]]
 

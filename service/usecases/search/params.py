@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from semblance_client.vocabulary.search import Mode, SearchRequest
 
+from semblance.models.tokenization.glossary import NO_GLOSSARY, Glossary
 from semblance.service.filters import Filter
 from semblance.service.ports.documents import Version
 from semblance.service.ports.indexes import FacetQuery
@@ -32,6 +33,7 @@ class SearchParams:
     Attributes:
         mode: how the documents are found.
         read_as: the queries that replace those of the request; None where one is as it was sent.
+        glossary: of the collection.
     """
 
     request: SearchRequest
@@ -41,6 +43,7 @@ class SearchParams:
     where: Filter | None
     min_version: Version | None
     read_as: Sequence[str | None]
+    glossary: Glossary = NO_GLOSSARY
 
     @classmethod
     def of(cls, request: SearchRequest, limits: RequestLimits) -> SearchParams:

@@ -16,6 +16,7 @@ from semblance.models.embeddings import TokenEmbeddings, Want
 from semblance.models.nearest_passages import score_passages
 from semblance.models.protocols import Encoder, Similarity
 from semblance.models.text import TokenizedText
+from semblance.models.tokenization.glossary import NO_GLOSSARY, Glossary
 from semblance.service.observability.stages import timed
 from semblance.service.ports.document_store import DocumentReader
 from semblance.service.ports.documents import Collection, CutDocuments, PassageKey
@@ -48,6 +49,7 @@ class PassageScorer:
     collection: Collection
     encoder: Encoder
     measure: Similarity
+    glossary: Glossary = NO_GLOSSARY
 
     @property
     def source(self) -> ScoreSource:
@@ -163,7 +165,7 @@ class PassageScorer:
         if embedded is not None:
             return self._score(query, list(embedded), list(embedded.values())), []
         codes = store.codes(self.collection.name, passages, self.collection.settings.generation)
-        texts = self._tokenized(store, list(codes)) if self.measure.needs == "words" else None
+        texts = self._tokenized(store, list(codes)) if self.measure.needs == "words" or self.glossary else None
         try:
             return self._score_codes(query, codes, texts), []
         except (ValueError, KeyError):
@@ -201,7 +203,7 @@ class PassageScorer:
     def _score(
         self, query: TokenEmbeddings, passages: Sequence[PassageKey], embeddings: Sequence[TokenEmbeddings]
     ) -> Scores:
-        return dict(zip(passages, score_passages(self.measure, query, embeddings).tolist(), strict=True))
+        return dict(zip(passages, score_passages(self.measure, query, embeddings, self.glossary).tolist(), strict=True))
 
 
 def _with_text(embeddings: TokenEmbeddings, text: TokenizedText) -> TokenEmbeddings:

@@ -17,6 +17,7 @@ from semblance.service.ports.indexes import IndexReader
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.turns import Offload
 from semblance.service.usecases.collections import Collections
+from semblance.service.usecases.glossaries import glossary_of
 from semblance.service.usecases.request_fields import RequestLimits, require_at_most
 from semblance.service.usecases.search.good_matches import Evidence, GoodMatches
 from semblance.service.usecases.search.params import SearchParams
@@ -74,6 +75,7 @@ class Search:
         want: Want = "tokens" if explainer or request.highlight else required_vectors(measure)
         if request.mode is None and not index.has_terms:
             params = replace(params, mode="vector")
+        params = replace(params, glossary=glossary_of(collection))
         params = await read_as(params, index, self._access, self._texts, encoder)
         params, queries = await self._encoded(params, encoder, want)
         reranker = await self._rerankers.get(request.rerank_model) if request.rerank_model is not None else None
@@ -82,7 +84,7 @@ class Search:
             require_at_most("/candidates", scores, self._limits.max_scores, "scores (queries times candidates)")
         return SearchSession(
             params=params,
-            scorer=PassageScorer(self._access, self._texts, collection, encoder, measure),
+            scorer=PassageScorer(self._access, self._texts, collection, encoder, measure, params.glossary),
             index=index,
             calibration=find_calibration(self._calibrations, encoder, measure.name, request.min_probability),
             explainer=explainer,

@@ -178,7 +178,7 @@ class SearchSession:
                     facets=counted,
                     codes=list(searched.codes),
                     read_as=read_as,
-                    missing_terms=missing_terms(query.text, searched.missing),
+                    missing_terms=missing_terms(query.text, params.glossary.query_terms(query.text), searched.missing),
                     no_good_match=None if evidence is None else not evidence.is_good(searched),
                 )
                 for query, read_as, found, counted, searched, evidence in asked
@@ -246,9 +246,9 @@ class SearchSession:
     ) -> list[SearchHit]:
         """Highlight the best passages, with the token vectors that are stored."""
         with timed("highlight"):
-            explainer = explainable(HIGHLIGHT_MEASURE)
+            explainer, glossary = explainable(HIGHLIGHT_MEASURE), self.params.glossary
             found = await self.scorer.of_tokens(
-                hits, lambda tokens: highlight(explain_passages(explainer, query, tokens).by_word(), options)
+                hits, lambda tokens: highlight(explain_passages(explainer, query, tokens, glossary).by_word(), options)
             )
             return [hit.highlighted(snippet) for hit, snippet in zip(hits, found, strict=True)]
 
@@ -275,7 +275,8 @@ class SearchSession:
 
         def explain() -> list[SearchHit]:
             measure = self.scorer.measure.name
-            links = [word_links(explainer, measure, query, embedded[key]) for key in until_left(best)]
+            glossary = self.params.glossary
+            links = [word_links(explainer, measure, query, embedded[key], glossary) for key in until_left(best)]
             return [hit.explained(why) for hit, why in zip(hits, links, strict=True)]
 
         explained = await in_thread(explain)

@@ -9,7 +9,7 @@ from semblance_client.vocabulary.search import SearchRequest
 
 from semblance.models.protocols import Encoder
 from semblance.models.text import TokenizedText
-from semblance.models.tokenization.terms import Term, query_terms
+from semblance.models.tokenization.terms import Term
 from semblance.service.ports.indexes import IndexReader
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.usecases.search.params import SearchParams
@@ -26,7 +26,7 @@ async def read_as(
     request = params.request
     if params.mode == "vector" or not (request.typos or request.autocomplete):
         return params
-    terms = [query_terms(query.text) for query in params.queries]
+    terms = [params.glossary.query_terms(query.text) for query in params.queries]
     found = await access.search(
         lambda _: [index.corrections(each, params.where, _prefix(each, request)) for each in terms]
     )

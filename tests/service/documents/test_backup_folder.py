@@ -17,7 +17,7 @@ from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.errors import BadBackup, SpaceMismatch
 from semblance.service.ports.documents import Document, Version, Write
-from semblance.service.usecases.backup import back_up
+from semblance.service.usecases.maintenance.backup import back_up
 from tests.contracts.test_copies import SETTINGS, embedding
 from tests.service.documents.test_migrations import FIRST_TABLES
 

@@ -22,7 +22,7 @@ from semblance.service.indexes.index_folder import IndexFolder
 from semblance.service.ports.documents import CollectionSettings, Document, Write
 from semblance.service.ports.indexes import DocumentSelection, FacetQuery, HybridQuery
 from semblance.service.replication.local_node import LocalNode
-from semblance.service.usecases.verify import verify
+from semblance.service.usecases.maintenance.verify import verify
 from tests.support.vectors import one_passage, unit_vector
 
 DIM, DOCUMENTS = 4, 60

@@ -17,6 +17,7 @@ from semblance_client.vocabulary.collections import CollectionRequest, Reembeddi
 from semblance_client.vocabulary.documents import Deleted, MetadataChange, MetadataRequest
 from semblance_client.vocabulary.duplicates import DuplicatesRequest
 from semblance_client.vocabulary.explanation import ExplainRequest
+from semblance_client.vocabulary.glossary import GlossaryRequest
 from semblance_client.vocabulary.matching import (
     CountRequest,
     DeleteRequest,
@@ -430,6 +431,8 @@ REQUESTS: Mapping[str, Callable[[Service, str], Awaitable[object]]] = {
     "step": lambda service, name: service.reembedder.step(name),
     "switch": lambda service, name: service.reembedder.switch(name),
     "drop_reembedding": lambda service, name: service.reembedder.drop(name),
+    "set_glossary": lambda service, name: service.glossaries.put(name, GlossaryRequest(groups=[])),
+    "show_glossary": lambda service, name: service.glossaries.show(name),
     "refresh": lambda service, name: service.access.refresh_index(name),
     "switch_access": lambda service, name: service.access.switch(name),
 }
@@ -465,7 +468,8 @@ async def test_only_reached_collections_are_listed_and_created(whole: Service) -
 async def test_a_filter_refuses_what_concerns_all_documents(whole: Service) -> None:
     """Keys with a filter have no scope for it either."""
     await whole.put({"a": ("cat", {"tenant": "acme"}), "b": ("cat", {"tenant": "zeta"})})
-    for name in ("begin", "step", "switch", "drop_reembedding", "switch_access", "drop"):
+    whole_collection = ["begin", "step", "switch", "drop_reembedding", "switch_access", "drop"]
+    for name in ("set_glossary", "show_glossary", *whole_collection):
         with permission(ACME), pytest.raises(Forbidden):
             await REQUESTS[name](whole, "faq")
         if name == "begin":

@@ -151,6 +151,10 @@ def upsert(doc_id: str, seed: int, name: str = "c") -> Callable[[DocumentStore],
     return lambda store: store.upsert(store.collection(name), [write])
 
 
+def glossed(glossary: str) -> Callable[[DocumentStore], Collection]:
+    return lambda store: store.set_glossary("c", glossary)
+
+
 async def nearest(one: Replica, seed: int, at: Version | None = None) -> list[str]:
     """Ids of a search, best first."""
     _, index = await one.current("c", at)
@@ -377,6 +381,15 @@ async def test_a_replica_builds_the_next_index_before_it_switches(database: Post
             collection, _ = await each.current("c", version)
             assert collection.settings.space == "space-2"
             assert (await nearest(each, 103, version))[0] == "d3"
+
+
+async def test_a_replica_obeys_a_glossary_from_its_version_on(database: PostgresServer, tmp_path: Path) -> None:
+    async with pair(database.url, tmp_path) as (a, b):
+        await a.write("c", upsert("d", 1))
+        for glossary in ("[]", ""):
+            set_ = await a.write("c", glossed(glossary))
+            copied, _ = await b.current("c", set_.version)
+            assert (copied.version, copied.glossary) == (set_.version, glossary)
 
 
 async def test_a_collection_that_cannot_be_copied_does_not_affect_others(

@@ -29,6 +29,7 @@ from semblance.service.usecases.documents.index import IndexDocuments
 from semblance.service.usecases.documents.metadata import ChangeMetadata
 from semblance.service.usecases.explain.best_passages import BestPassages
 from semblance.service.usecases.explain.explain import Explain
+from semblance.service.usecases.glossaries import Glossaries
 from semblance.service.usecases.reembed import Reembedder
 from semblance.service.usecases.request_fields import RequestLimits
 from semblance.service.usecases.search.search import Search
@@ -65,6 +66,7 @@ class OneService:
         self.texts = texts = TextEmbedder(self.worker, MemoryCache(1 << 20), Metrics(), 1000)
         self.collections = collections = Collections(models, access)
         self.index = IndexDocuments(collections, access, DocumentEmbedder(texts))
+        self.glossaries = Glossaries(access)
         self.reembedder = Reembedder(models, collections, access, DocumentEmbedder(texts))
         self.search = Search(collections, access, NO_RERANKERS, texts, {}, LIMITS)
         self.best_passages = BestPassages(collections, access, texts)

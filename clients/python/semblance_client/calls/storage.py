@@ -11,6 +11,7 @@ from semblance_client.calls.wire import FacetCounts, NewDocument
 from semblance_client.steps import Call
 from semblance_client.vocabulary.collections import Collection, CollectionList
 from semblance_client.vocabulary.documents import Changed, Deleted, DocumentPage, ReadDocument, Stored
+from semblance_client.vocabulary.glossary import Glossary, GlossaryGroup
 from semblance_client.vocabulary.matching import Counted
 
 
@@ -59,6 +60,29 @@ def collection(name: str) -> Call[Collection]:
         200
     """
     return wire.get(wire.collection_path(name), Collection.model_validate_json)
+
+
+def set_glossary(name: str, groups: Iterable[GlossaryGroup | Mapping[str, Any]]) -> Call[Glossary]:
+    """Replace the glossary of a collection: phrases that are equal, opposite or ignored.
+
+    Args:
+        name: of the collection.
+        groups: each with `kind` (equal, one_way, opposite, ignored), `terms`, and `to` where it has two sides.
+
+    Example:
+        >>> created = client.create_collection("returns")
+        >>> saved = client.set_glossary("returns", [{"kind": "equal", "terms": ["RMA", "return authorization"]}])
+        >>> client.glossary("returns").groups == saved.groups
+        True
+    """
+    sent = [each if isinstance(each, Mapping) else each.model_dump(exclude_none=True) for each in groups]
+    body = {"groups": sent}
+    return Call(wire.request("PUT", f"{wire.collection_path(name)}/glossary", body), Glossary.model_validate_json)
+
+
+def glossary(name: str) -> Call[Glossary]:
+    """Show the glossary of a collection. Raises NotFound."""
+    return wire.get(f"{wire.collection_path(name)}/glossary", Glossary.model_validate_json)
 
 
 def delete_collection(name: str) -> Call[None]:

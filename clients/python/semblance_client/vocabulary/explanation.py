@@ -155,6 +155,8 @@ class Explanation(ResponseBody):
     """Contribution of special and prompt tokens."""
     omitted: float
     """Contribution of the links that are left out."""
+    by_glossary: float | None = None
+    """What the glossary of the collection adds to the score, in links above; null where none is obeyed."""
 
     @property
     def rest(self) -> float:
@@ -180,7 +182,8 @@ class Explanation(ResponseBody):
         rows = [(" = ".join(map(shortened, part.words)), part.contribution) for part in self.parts()]
         width = max((len(label) for label, _ in rows), default=0)
         lines = [f"  {label:<{width}}  {contribution:+.4f}" for label, contribution in rows]
-        return "\n".join([f"{self.score:.4f} by {self.measure}", *lines])
+        glossary = f", {self.by_glossary:+.4f} of it by glossary" if self.by_glossary else ""
+        return "\n".join([f"{self.score:.4f} by {self.measure}{glossary}", *lines])
 
     def _repr_html_(self) -> str:
         from semblance_client.vocabulary.notebook import explanation_html  # noqa: PLC0415 - it imports this module

@@ -82,6 +82,8 @@ REQUIRED = {
     "GET /collections/{name}": "read",
     "PUT /collections/{name}": "admin",
     "DELETE /collections/{name}": "admin",
+    "GET /collections/{name}/glossary": "read",
+    "PUT /collections/{name}/glossary": "admin",
     "PUT /collections/{name}/reembedding": "admin",
     "DELETE /collections/{name}/reembedding": "admin",
     "POST /collections/{name}/reembedding/step": "admin",

@@ -132,3 +132,20 @@ def test_a_loaded_index_is_the_saved_one(tmp_path_factory: pytest.TempPathFactor
     assert not loaded.has(len(texts) + 1, "another text")
     for query in ("the", "lamp E-4711", "荷物", "none of these"):
         assert loaded.best(query_terms(query), 9, None) == index.best(query_terms(query), 9, None)
+
+
+@given(texts=st.lists(st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=9), min_size=1, max_size=20))
+def test_alternatives_count_as_their_term(texts: list[list[str]]) -> None:
+    """A row has "a", or both "b" and "c", or "d"; its frequency is the sum of these."""
+    index = filled([" ".join(words) for words in texts])
+    [term] = query_terms("a")
+    found = index.best([term._replace(alternatives=(("b", "c"), ("d",)))], len(texts), None)
+    counts = [words.count("a") + min(words.count("b"), words.count("c")) + words.count("d") for words in texts]
+    n, mean = np.count_nonzero(counts), sum(map(len, texts)) / len(texts)
+    idf = math.log(1 + (len(texts) - n + 0.5) / (n + 0.5))
+    expected = {
+        row: idf * tf * 2.2 / (tf + 1.2 * (0.25 + 0.75 * len(words) / mean))
+        for row, (tf, words) in enumerate(zip(counts, texts, strict=True))
+        if tf
+    }
+    assert dict(found) == pytest.approx(expected, abs=1e-9)

@@ -37,7 +37,7 @@ from semblance.service.replication.limited_views import limited_index
 from semblance.service.replication.stateless import index_writer, remote_view
 from semblance.service.replication.stateless.index_writer import IndexWriter
 from semblance.service.replication.stateless.stateless_replica import StatelessReplica
-from semblance.service.usecases.backup import back_up, restore
+from semblance.service.usecases.maintenance.backup import back_up, restore
 from tests.support.servers.milvus_server import MilvusServer
 from tests.support.servers.postgres_server import PostgresServer
 from tests.support.stateless_replicas import (

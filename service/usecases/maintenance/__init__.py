@@ -1,0 +1,1 @@
+"""Backups, and checks of what is stored."""
