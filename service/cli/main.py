@@ -85,7 +85,7 @@ def _lab_module(name: str) -> ModuleType:
 
 @contextmanager
 def _without_collections() -> Iterator[None]:
-    """No garbage collection in the block: each would visit all that was imported, and hardly any of it is garbage."""
+    """No garbage collection in the block: imports leave hardly any, and each visits all of them."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -41,7 +41,7 @@ ROUNDING = 1e-6  # of sums
 
 
 class Reader:
-    """Sends one request after the other, with a pause in between, until `stop` is set, and records the answers."""
+    """Sends requests, with a pause in between, until `stop` is set, and records the answers."""
 
     def __init__(self, target: Target, stop: threading.Event, seed: int, pause_s: float = PAUSE_S) -> None:
         self._target = target
