@@ -20,6 +20,7 @@ from semblance.models.encoders.transformer import Transformer
 from semblance.models.errors import BadCheckpoint
 from semblance.models.formats.transformer_folder import read_transformer
 from semblance.models.model_files.checkpoint import Checkpoint, read_checkpoint
+from semblance.models.runtime import Compute
 from semblance.service.documents.databases.postgresql import postgresql_engine
 from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.model_loading.registry import source_of
@@ -30,6 +31,8 @@ from tests.support.servers.postgres_server import PostgresServer
 from tests.support.servers.redis_server import RedisServer
 from tests.support.small_model import BUILT_IN_FOLDER, make_small
 
+TOGETHER = ("tests/clients/python/", "tests/integration/edge/")  # folders whose files share a service
+
 gc.disable()  # until all tests are collected: until then, hardly anything becomes garbage
 
 # networks in the form of their runtime: made once for all tests, and for the services that they start
@@ -37,6 +40,9 @@ EXPORTS = Path(os.environ.setdefault("SEMBLANCE_EXPORTS", str(PROJECT / ".pytest
 
 # so that scores compare with those of oracles to 1e-5; tests/integration/test_default_build.py looks at the default
 os.environ.setdefault("SEMBLANCE_PRECISION", "float32")
+
+# workers share the cores: OpenVINO compiles a network twice for several; tests of concurrent clients ask for all
+os.environ.setdefault("SEMBLANCE_THREADS", "1")
 
 # the check of every commit ends in a minute, on a busy machine too; `pytest --hypothesis-profile=default` tries more
 settings.register_profile("quick", settings.default, max_examples=50, deadline=None)
@@ -53,7 +59,7 @@ def missing(what: str) -> NoReturn:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with what takes longest, by its timeout, and with what waits; keep the tests of a file on one worker.
 
-    All tests of pages share a worker, since a browser takes seconds to start.
+    All tests of pages share a worker, since a browser and a service take seconds to start, and so do those of TOGETHER.
     """
 
     def order(item: pytest.Item) -> tuple[float, bool, bool]:
@@ -64,7 +70,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=order)
     for item in items:
         if item.get_closest_marker("xdist_group") is None:  # a file's tests share its servers and models
-            shared = "browser" if "browser" in getattr(item, "fixturenames", ()) else item.location[0]
+            shared = "browser" if {"browser", "browse"} & {*getattr(item, "fixturenames", ())} else item.location[0]
+            shared = next(filter(shared.startswith, TOGETHER), shared)
             item.add_marker(pytest.mark.xdist_group(shared))
         if config.getoption("loadgroup", False):  # pytest-xdist 3.8 writes the group where pytest 9.2 does not look
             group = item.get_closest_marker("xdist_group")
@@ -97,7 +104,7 @@ def anyio_backend() -> str:
 @pytest.fixture(scope="session")
 def minilm() -> Transformer:
     """The built-in model without an adapter, whose figures are known, in float32 on the CPU."""
-    return Transformer("minilm", built_in_checkpoint())
+    return Transformer("minilm", built_in_checkpoint(), Compute(threads=1))
 
 
 @pytest.fixture(scope="session")
@@ -107,7 +114,7 @@ def multilingual() -> Transformer:
         checkpoint = read_transformer(source_of("multilingual"))
     except BadCheckpoint:
         missing("the model multilingual (scripts/install multilingual)")
-    return Transformer("multilingual", checkpoint)
+    return Transformer("multilingual", checkpoint, Compute(threads=1))
 
 
 @pytest.fixture(scope="session")

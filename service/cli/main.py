@@ -6,7 +6,9 @@ the functions that use them, so that `--help` is fast and works without them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import gc
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
 from typing import Any, ClassVar, TypeAlias
@@ -81,6 +83,18 @@ def _lab_module(name: str) -> ModuleType:
     return lab_module(f"cli.{name}")
 
 
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """No garbage collection in the block: imports leave hardly any, and each visits all of them."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
 class _LazyCommand(TyperCommand):
     """Entry in the help of a group, replaced by the real command when it is called."""
 
@@ -92,7 +106,8 @@ class _LazyCommand(TyperCommand):
         """Context of the real command, which the group then invokes."""
         verb = str(self.name)
         app = typer.Typer(rich_markup_mode=None, add_completion=False)
-        app.command(verb)(getattr(self._load(self._module), verb))
+        with _without_collections():
+            app.command(verb)(getattr(self._load(self._module), verb))
         return get_command(app).make_context(info_name, args, parent, **extra)
 
 

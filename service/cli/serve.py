@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import socket
@@ -58,6 +59,7 @@ def serve(
       semblance serve --port 9000 --model minilm-graded --model mine=/models/mine
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     settings = read_settings(host=host, port=port, home=home, models=",".join(model) if model else None, sample=sample)
+    gc.freeze()  # what was imported lives to the end: collections during the start need not visit it
     configure_logging()
     log.info("Semblance %s is starting; documents are kept in %s", version("semblance-server"), _store(settings))
     if warning := raise_file_limit(settings.max_connections):

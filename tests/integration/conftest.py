@@ -13,6 +13,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from semblance.models.processor.usable_cores import usable_cores
 from tests.support.project import PROJECT
 from tests.support.running_service import Service, running_process
 from tests.support.small_model import make_small
@@ -23,7 +24,8 @@ NDJSON = {"content-type": "application/x-ndjson"}
 
 @pytest.fixture(scope="session")
 def url() -> Iterator[str]:
-    with running_process(PROJECT, None, sample="1", max_body_bytes=str(BODY_LIMIT)) as service:
+    settings = {"sample": "1", "max_body_bytes": str(BODY_LIMIT), "threads": str(usable_cores())}
+    with running_process(PROJECT, None, **settings) as service:
         yield service.url
         require_no_internal_errors(service)
 

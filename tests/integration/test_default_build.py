@@ -11,8 +11,11 @@ import pytest
 
 from semblance.models.catalogue import similarity
 from semblance.models.encoders.transformer import Transformer
+from semblance.models.processor.usable_cores import usable_cores
+from tests.support.project import PROJECT
 from tests.support.running_service import running_service
 
+DEFAULTS = {"precision": "auto", "runtime": "auto", "threads": str(usable_cores())}
 BOUND = 0.005  # error of a score in bfloat16, whatever the batch
 WORDS = ("a", "guitar", "is", "played", "by", "the", "unbelievably", "old", "man", "who", "sings", "loudly", ".")
 
@@ -20,7 +23,7 @@ WORDS = ("a", "guitar", "is", "played", "by", "the", "unbelievably", "old", "man
 @pytest.fixture(scope="module")
 def client() -> Iterator[httpx2.Client]:
     with (
-        running_service(models="minilm", cache="none", precision="auto", runtime="auto") as url,
+        running_service(PROJECT, **DEFAULTS, models="minilm", cache="none") as url,
         httpx2.Client(base_url=url, timeout=120) as client,
     ):
         yield client

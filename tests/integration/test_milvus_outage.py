@@ -14,7 +14,7 @@ from tests.support.servers.milvus_server import MilvusServer
 from tests.support.servers.word_models import WORDS, write_model
 from tests.support.waiting import until
 
-pytestmark = pytest.mark.waits
+pytestmark = [pytest.mark.waits, pytest.mark.nightly]  # pymilvus waits a minute before it connects again
 
 
 def search(http: httpx2.Client, **options: Any) -> Any:

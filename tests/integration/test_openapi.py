@@ -17,7 +17,7 @@ from semblance.service.ports.indexes import AUTO
 if TYPE_CHECKING:
     from tests.soak.fuzz import Report
 
-EXAMPLES = 6
+EXAMPLES = 4
 SEED = 1
 
 

@@ -83,7 +83,16 @@ def test_training_lowers_perplexity_below_that_of_unigrams(trained: Path) -> Non
         assert 1 < found[part] < unigram / 3
 
 
-def test_bfloat16_is_near_float32(trained: Path) -> None:
+def test_bfloat16_is_near_float32(tmp_path: Path) -> None:
+    """After one epoch of training, which moves all weights."""
+    brief = SETTINGS.model_copy(
+        update={
+            "coherence": SETTINGS.coherence.model_copy(update={"epochs": 1}),
+            "generation": SETTINGS.generation.model_copy(update={"epochs": 1}),
+        }
+    )
+    trained = write_tiny_origin(tmp_path / "trained", settings=brief)
+    train_networks(Training(trained, brief), lambda *_: None)
     tokens, contexts = TokenTable.open(trained / "tokens", "held_out"), Corpus.open(trained / "corpus", "held_out")
     sentences = [tokens.rows(contexts.contexts() + side) for side in (-1, 0, 1)]
     exact, near = (

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.waits
 TEXTS = [
     f"{who} {what}" for who in ("A man", "The committee", "My cat") for what in ("sleeps.", "plays music.", "ate.")
 ]
+PAUSE_S = 0.05  # of a client between two requests, which leaves the processor to the service
 PAIRS = [{"a": a, "b": b} for a in TEXTS for b in TEXTS]
 
 
@@ -87,7 +88,7 @@ def test_clients_never_notice_that_redis_fails_under_load(redis_server: RedisSer
 
     def ask(http: httpx2.Client, start: int) -> int:
         asked = 0
-        while not stop.is_set():
+        while not stop.wait(PAUSE_S):
             at = [(start + 7 * asked + i) % len(PAIRS) for i in range(5)]
             answer = http.post("/similarity", json={"pairs": [PAIRS[i] for i in at], "measure": "rcmd"})
             assert answer.status_code == 200, answer.text

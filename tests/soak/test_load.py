@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from semblance.models.processor.usable_cores import usable_cores
 from semblance.service.process.server import raise_file_limit
 from tests.soak import costly_requests, load, noisy_neighbors, unfair_caller
 from tests.soak.normal_client import Call
@@ -23,10 +24,10 @@ FILES_OF_THE_SERVICE = 16  # that it may open under load and keep
 
 @pytest.mark.slow
 def test_answers_under_load_are_right_and_nothing_is_left_open() -> None:
-    with running_process(cache="none") as service:
+    with running_process(cache="none", threads=str(usable_cores())) as service:
         files = Path(f"/proc/{service.process.pid}/fd")
         before = len(list(files.iterdir()))
-        report = load.run(service, load.LoadOptions(clients=24, requests=6, pool=12))
+        report = load.run(service, load.LoadOptions(clients=24, requests=5, pool=10))
         until(lambda: len(list(files.iterdir())) < before + FILES_OF_THE_SERVICE, "closed connections")
     assert report.faults() == []
     reads = {"embeddings", "explain", "hybrid search", "picture", "search", "similarity"}

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from semblance.service.cli.main import app
 
-TEST_SETTINGS = ("SEMBLANCE_EXPORTS", "SEMBLANCE_PRECISION")  # set by tests/conftest.py
+TEST_SETTINGS = ("SEMBLANCE_EXPORTS", "SEMBLANCE_PRECISION", "SEMBLANCE_THREADS")  # set by tests/conftest.py
 SETTINGS = {"HOME": "/tmp", "COLUMNS": "200", **{name: os.environ[name] for name in TEST_SETTINGS}}
 
 

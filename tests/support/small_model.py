@@ -61,7 +61,7 @@ def write_glove(file: Path, words: Sequence[str], vectors: Floats | None = None)
 
 
 def load(source: object) -> Encoder:
-    return read_source(str(source)).load("m", Compute())
+    return read_source(str(source)).load("m", Compute(threads=1))
 
 
 def save_map(affine_map: AffineMap, file: Path, source: str) -> None:

@@ -25,14 +25,16 @@ from semblance_client import (
 from tests.clients.python.conftest import Connect
 from tests.clients.python.scripted_server import Reply, ScriptedServer
 from tests.support.running_service import reserved_port, running_service
+from tests.support.servers.word_models import WORDS, write_model
 
 KEY = "k" * 43
 
 
 @pytest.fixture(scope="module")
-def guarded() -> Iterator[str]:
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     entry = f"reader:read:{sha256(KEY.encode()).hexdigest()}"
-    with running_service(models="minilm", api_keys=entry) as url:
+    words = write_model(tmp_path_factory.mktemp("models") / "words.npz", 0)
+    with running_service(models=f"words={words}", api_keys=entry) as url:
         yield url
 
 
@@ -95,9 +97,9 @@ def test_a_missing_or_wrong_key_is_unauthorized(
 
 def test_a_key_is_an_argument_or_a_variable(connect: Connect, guarded: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEMBLANCE_CLIENT_KEY", "wrong" * 9)
-    assert connect(guarded, KEY).similarity([("a", "a")]).scores == pytest.approx([1.0])
+    assert connect(guarded, KEY).similarity([(WORDS[0], WORDS[0])]).scores == pytest.approx([1.0])
     monkeypatch.setenv("SEMBLANCE_CLIENT_KEY", KEY)
-    assert connect(guarded).similarity([("a", "a")]).scores == pytest.approx([1.0])
+    assert connect(guarded).similarity([(WORDS[0], WORDS[0])]).scores == pytest.approx([1.0])
     with pytest.raises(Forbidden) as refused:
         connect(guarded).create_collection("mine")
     assert refused.value.code == "forbidden"

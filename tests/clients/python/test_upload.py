@@ -25,6 +25,7 @@ from semblance_client import (
 from tests.clients.python.conftest import Connect
 from tests.clients.python.scripted_server import Reply, ScriptedServer, lines, refusal, stored
 from tests.support.running_service import running_process
+from tests.support.servers.word_models import write_model
 
 DONE = {"done": True, "upserted": 0, "failed": 0, "version": None}
 FAILED = {"done": False, "error": "store_unavailable", "detail": "away", "through_line": 2}
@@ -34,9 +35,10 @@ def documents(count: int) -> list[dict[str, Any]]:
     return [{"id": f"{i:04}", "text": f"Story {i} 🙂 naïve 私の荷物", "metadata": {"i": i}} for i in range(count)]
 
 
-def test_an_upload_survives_a_crash_of_the_service() -> None:
+def test_an_upload_survives_a_crash_of_the_service(tmp_path: Path) -> None:
     batches: list[StoredBatch] = []
-    with running_process(models="minilm") as service, Client(service.url) as client:
+    words = write_model(tmp_path / "words.npz", 0)
+    with running_process(models=f"words={words}") as service, Client(service.url) as client:
         restart = threading.Thread(target=service.start)
 
         def interrupted() -> Iterator[dict[str, Any]]:

@@ -17,11 +17,7 @@ CHARACTERS = [chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= c
 ASSIGNED = [character for character in CHARACTERS if unicodedata.category(character) != "Cn"]
 FILLERS = "\u115f\u1160\u3164\uffa0"  # blanks of Hangul, which end a word of another script
 ALL_DASHES = "-" + DASHES
-INVISIBLE = [
-    character
-    for character in ASSIGNED
-    if regex.match(r"\p{Default_Ignorable_Code_Point}", character) and character not in FILLERS
-]
+INVISIBLE = regex.findall(rf"(?V1)[\p{{Default_Ignorable_Code_Point}}--[{FILLERS}]]", "".join(ASSIGNED))
 WORDS = (
     "Łódź København Þórður Straße cœur ALL-12 no.12/3 AB-12 don't Hawaiʻi أحمد مدرسة خانهٔ کتاب۱۲ सन्२०२६ Ελλάς Йод "
     "cafe\u0301 ﬁne ＡＢ－１２ 👍🏽 ❤️ 👩‍💻 🇩🇪 1️⃣ 東京 ภาษา๑๒ 한국어 ガス ½ ŉ"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from semblance.service.cli.main import (
     OriginVerbs,
     PairsVerbs,
     SemblanceVerbs,
+    _without_collections,
 )
 from tests.support.command_line import semblance
 from tests.support.project import PROJECT
@@ -107,3 +109,19 @@ def test_no_extra_names_a_distribution_of_ours_alone() -> None:
         extras = tomllib.loads(file.read_text("utf-8"))["project"].get("optional-dependencies", {})
         named = [each for packages in extras.values() for each in packages if each.startswith("semblance")]
         assert not [each for each in named if not each.startswith("semblance-server[")], file
+
+
+def set_collection(collects: bool) -> None:
+    gc.enable() if collects else gc.disable()
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_loading_a_verb_leaves_garbage_collection_as_it_was(collects: bool) -> None:
+    before = gc.isenabled()
+    try:
+        set_collection(collects)
+        with _without_collections():
+            assert not gc.isenabled()
+        assert gc.isenabled() == collects
+    finally:
+        set_collection(before)

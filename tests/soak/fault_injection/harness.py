@@ -14,7 +14,7 @@ from tests.soak.fault_injection.fault import Fault, FaultContext
 from tests.soak.traffic.audit import Audit
 from tests.soak.traffic.checks import Checks, Findings, Oracle
 from tests.soak.traffic.ledger import Ledger
-from tests.soak.traffic.reader import REFUSED_BY_STATELESS, WEIGHTS
+from tests.soak.traffic.reader import PAUSE_S, REFUSED_BY_STATELESS, WEIGHTS
 from tests.soak.traffic.request_log import READS, WRITES, RequestLog
 from tests.soak.traffic.target import Target
 from tests.soak.traffic.traffic import Traffic
@@ -24,6 +24,7 @@ from tests.support.waiting import CEILING_S, until
 COLLECTION = "faults"
 READS_BEFORE, READS_AFTER = 10, 40  # least numbers, before the fault begins and when it is over
 ACKNOWLEDGED_AFTER = 10  # least number of writes, likewise; they store all documents again that are missing
+SPARING_PAUSE_S = 0.1  # of readers, where numbers of requests end the load: others take the time of starting replicas
 NO_FAULT = Fault("none", lambda _: None)
 
 
@@ -106,7 +107,8 @@ class FaultHarness:
         weights = {kind: weight for kind, weight in WEIGHTS.items() if not (stateless and kind in REFUSED_BY_STATELESS)}
         target = Target(self.deployment.url, COLLECTION, self._ledger)
         audit, log = Audit(self.deployment, target, self._rng.getrandbits(32)), target.log
-        with Traffic(target, self._rng.getrandbits(32), weights) as traffic:
+        pause_s = PAUSE_S if seconds else SPARING_PAUSE_S
+        with Traffic(target, self._rng.getrandbits(32), weights, pause_s=pause_s) as traffic:
             until(lambda: log.total(READS) >= READS_BEFORE, "reads before the fault")
             try:
                 fault.inject(FaultContext(self.deployment, target, traffic, audit, self._rng, lasts_s))

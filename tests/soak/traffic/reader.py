@@ -41,12 +41,13 @@ ROUNDING = 1e-6  # of sums
 
 
 class Reader:
-    """Sends one request after the other until `stop` is set, and records the answers."""
+    """Sends requests, with a pause in between, until `stop` is set, and records the answers."""
 
-    def __init__(self, target: Target, stop: threading.Event, seed: int) -> None:
+    def __init__(self, target: Target, stop: threading.Event, seed: int, pause_s: float = PAUSE_S) -> None:
         self._target = target
         self._ledger, self._log = target.ledger, target.log
         self._stop = stop
+        self._pause_s = pause_s
         self._rng = random.Random(seed)
         self._requests: dict[str, Callable[[httpx2.Client], httpx2.Response]] = {
             "search": lambda http: self._search(http, 10),
@@ -62,7 +63,7 @@ class Reader:
 
     def run(self, weights: Mapping[str, int]) -> None:
         with new_client(self._target.url) as http:
-            while not self._stop.wait(PAUSE_S):
+            while not self._stop.wait(self._pause_s):
                 [kind] = self._rng.choices([*weights], [*weights.values()])
                 self._log.send(kind, partial(self._failure, kind, http))
 

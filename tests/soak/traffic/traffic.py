@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Self
 
-from tests.soak.traffic.reader import WEIGHTS, Reader
+from tests.soak.traffic.reader import PAUSE_S, WEIGHTS, Reader
 from tests.soak.traffic.target import Target
 from tests.soak.traffic.writer import Writer
 
@@ -27,6 +27,7 @@ class Traffic:
         weights: how often each kind of read is sent.
         readers: number of readers.
         ids: number of documents of each writer.
+        pause_s: pause of a reader between two requests.
     """
 
     def __init__(
@@ -36,17 +37,19 @@ class Traffic:
         weights: Mapping[str, int] = WEIGHTS,
         readers: int = READERS,
         ids: int = IDS_PER_WRITER,
+        pause_s: float = PAUSE_S,
     ) -> None:
         self._target = target
         self._weights = weights
-        self._count, self._ids = readers, ids
+        self._count, self._ids, self._pause_s = readers, ids, pause_s
         self._rng = random.Random(seed)
         self._no_writes, self._no_reads = threading.Event(), threading.Event()
         self._writers: list[threading.Thread] = []
         self._readers: list[threading.Thread] = []
 
     def __enter__(self) -> Self:
-        readers = [Reader(self._target, self._no_reads, self._rng.getrandbits(32)) for _ in range(self._count)]
+        seeds = [self._rng.getrandbits(32) for _ in range(self._count)]
+        readers = [Reader(self._target, self._no_reads, seed, self._pause_s) for seed in seeds]
         self._readers = [_start(partial(reader.run, self._weights)) for reader in readers]
         self._start_writers()
         return self
