@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from semblance.models.embeddings import Phrases, Related, TokenEmbeddings
-from semblance.models.tokenization.terms import Term, atoms, query_terms
+from semblance.models.tokenization.terms import Term, atoms, query_terms, stems_of
 
 EQUAL, OPPOSITE = 1.0, -1.0  # similarities of all tokens of one phrase with all of another
 
@@ -42,23 +42,32 @@ class Glossary:
 
     Attributes:
         phrases: each by its words, in the order of their numbers.
+        written: the same as they were first given.
         related: similarities of a phrase of a query to phrases of a document.
         ignored: the numbers of those that count for nothing, in queries and in documents.
         beginning: numbers of the phrases by their first word, the longest first.
+        stems: language of the words of a query that also find others of their stem; empty for none.
     """
 
     phrases: Sequence[Words]
+    written: Sequence[str]
     related: Related
     ignored: frozenset[int]
     beginning: Mapping[str, Sequence[int]]
+    stems: str = ""
 
     @classmethod
-    def of(cls, relations: Iterable[Relation] = (), ignored: Iterable[str] = ()) -> Glossary:
+    def of(cls, relations: Iterable[Relation] = (), ignored: Iterable[str] = (), stems: str = "") -> Glossary:
         """The glossary of some relations, and of phrases that count for nothing; each has a word."""
         numbers: dict[Words, int] = {}
+        written: list[str] = []
 
         def number(phrase: str) -> int:
-            return numbers.setdefault(tuple(term.text for term in atoms(phrase)), len(numbers))
+            words = tuple(term.text for term in atoms(phrase))
+            if words not in numbers:
+                numbers[words] = len(numbers)
+                written.append(phrase)
+            return numbers[words]
 
         related: defaultdict[int, list[Mapping[int, float]]] = defaultdict(list)
         for asked, found, similarity in relations:
@@ -69,9 +78,10 @@ class Glossary:
         beginning: defaultdict[str, list[int]] = defaultdict(list)
         for words in sorted(numbers, key=len, reverse=True):
             beginning[words[0]].append(numbers[words])
-        return cls(list(numbers), dict(related), nothing, dict(beginning))
+        return cls(list(numbers), written, dict(related), nothing, dict(beginning), stems)
 
     def __bool__(self) -> bool:
+        """Whether it has phrases, which measures obey; stems concern terms only."""
         return bool(self.phrases)
 
     def find(self, text: str) -> Iterator[Occurrence]:
@@ -99,12 +109,12 @@ class Glossary:
         >>> [(term.text, term.alternatives) for term in Glossary.of([equal(["heart attack", "MI"])]).query_terms("MI")]
         [('mi', (('heart', 'attack'),))]
         """
-        terms = query_terms(text)
+        terms = _of_distinct_stems(query_terms(text), self.stems) if self.stems else query_terms(text)
         for occurrence in self.find(text) if self else ():
             inside = [term for term in terms if occurrence.start <= term.start and term.end <= occurrence.end]
             if occurrence.phrase in self.ignored:
                 terms = [term for term in terms if term not in inside]
-            elif equals := self._equals(occurrence.phrase):
+            elif equals := tuple(self.phrases[other] for other in self.equals(occurrence.phrase)):
                 terms = [term._replace(alternatives=equals) if term in inside else term for term in terms]
         return terms
 
@@ -139,10 +149,22 @@ class Glossary:
             phrases=Phrases(numbers[keep], self.related),
         )
 
-    def _equals(self, phrase: int) -> tuple[Words, ...]:
+    def equals(self, phrase: int) -> list[int]:
         """The other phrases that one of a query finds."""
         found = {other for each in self.related.get(phrase, ()) for other, like in each.items() if like == EQUAL}
-        return tuple(self.phrases[other] for other in sorted(found - {phrase}))
+        return sorted(found - {phrase})
+
+
+def _of_distinct_stems(terms: Sequence[Term], language: str) -> list[Term]:
+    """The terms of a query, and of the words with one stem the first."""
+    stems = stems_of([term.text for term in terms], language)
+    words: dict[str, Term] = {}
+    for term, stem in zip(terms, stems, strict=True):
+        if term.kind != "word":
+            words[f" {term.text}"] = term
+        elif stem not in words:
+            words[stem] = term._replace(stems=language)
+    return list(words.values())
 
 
 def equal(phrases: Sequence[str]) -> Relation:

@@ -17,6 +17,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
 import regex
+from Stemmer import Stemmer
 
 from semblance.models.tokenization.folding import APOSTROPHES, DASHES, DIGIT_POINT, UNSEEN, fold
 
@@ -57,6 +58,7 @@ class Term(NamedTuple):
 
     Attributes:
         alternatives: phrases, each by its words, that are as good as the term of a query, by a glossary.
+        stems: language of a query in which the word also finds others of its stem; empty for none.
     """
 
     text: str
@@ -64,6 +66,7 @@ class Term(NamedTuple):
     end: int
     kind: Kind = "word"
     alternatives: tuple[tuple[str, ...], ...] = ()
+    stems: str = ""
 
     def finds(self, other: Term) -> bool:
         """Whether a term of a query finds one of a document, alternatives left aside."""
@@ -130,9 +133,28 @@ def places(text: str, query: Sequence[Term]) -> dict[str, list[tuple[int, int]]]
 
     def spans(query: Term) -> list[tuple[int, int]]:
         others = {word for phrase in query.alternatives if known.issuperset(phrase) for word in phrase}
+        others |= set(words_of_stem(query.text, [*known], query.stems))
         return [(term.start, term.end) for term in terms if query.finds(term) or term.text in others]
 
     return {each.text: spans(each) for each in query}
+
+
+def words_of_stem(word: str, words: Sequence[str], language: str) -> list[str]:
+    """The words that have the stem of another; none without a language.
+
+    >>> words_of_stem("parcels", ["parcel", "parceled", "part"], "en")
+    ['parcel', 'parceled']
+    """
+    if not language:
+        return []
+    own, *stems = stems_of([word, *words], language)
+    return [each for each, stem in zip(words, stems, strict=True) if stem == own]
+
+
+def stems_of(words: Sequence[str], language: str) -> list[str]:
+    """The stems of words in the form of `fold`, by the Snowball algorithm of a language."""
+    stems: list[str] = Stemmer(language).stemWords(words)
+    return stems
 
 
 def is_code(term: str) -> bool:

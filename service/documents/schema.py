@@ -51,7 +51,7 @@ collections = Table(
     Column("next_passage_tokens", Integer),
     Column("next_passage_overlap", Integer, nullable=False, server_default="0"),
     Column("next_precision", String),
-    Column("glossary", Text, nullable=False, server_default=""),  # JSON, as GET returns its groups; empty without one
+    Column("glossary", Text, nullable=False, server_default=""),  # JSON, as PUT has it; empty without one
 )
 
 commits = Table(

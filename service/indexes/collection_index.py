@@ -171,6 +171,13 @@ class CollectionIndex:
         with self._reading():
             return corrections(terms, self._documents, where, prefix)
 
+    def passages_with(self, phrases: Sequence[Sequence[str]], where: Filter | None) -> list[int]:
+        """Number of passages of matching documents that have all words, for each phrase."""
+        with self._reading():
+            allowed = self._documents.mask(where)
+            bm25 = self._documents.bm25.remembering()
+            return [int(np.count_nonzero(allowed[bm25.rows_with_all(words)])) for words in phrases]
+
     def words_beginning(self, prefix: str, where: Filter | None, k: int) -> list[WordInDocument]:
         """The k words that most passages of matching documents have, each with such a document."""
         with self._reading():

@@ -234,6 +234,9 @@ class IndexReader(Protocol):
         word.
         """
 
+    def passages_with(self, phrases: Sequence[Sequence[str]], where: Filter | None) -> list[int]:
+        """Number of passages of matching documents that have all words, for each phrase."""
+
     def words_beginning(self, prefix: str, where: Filter | None, k: int) -> list[WordInDocument]:
         """The k words that most passages of matching documents have, each with such a document."""
 

@@ -278,6 +278,10 @@ class LimitedIndex:
         """Words of visible documents."""
         return self._index.corrections(terms, self._visible(where), prefix)
 
+    def passages_with(self, phrases: Sequence[Sequence[str]], where: Filter | None) -> list[int]:
+        """Passages of visible documents."""
+        return self._index.passages_with(phrases, self._visible(where))
+
     def words_beginning(self, prefix: str, where: Filter | None, k: int) -> list[WordInDocument]:
         """Words of visible documents."""
         return self._index.words_beginning(prefix, self._visible(where), k)

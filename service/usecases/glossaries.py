@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 
-from pydantic import TypeAdapter
 from semblance_client.vocabulary import glossary as vocabulary
 from semblance_client.vocabulary.glossary import GlossaryGroup, GlossaryRequest
 
@@ -17,13 +16,12 @@ from semblance.service.ports.documents import Collection
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.replication.limited_views import all_documents
 
-_GROUPS = TypeAdapter(list[GlossaryGroup])
 _COMPILED = 64  # glossaries that are kept
 
 
 @lru_cache(_COMPILED)
-def _compiled(groups: str) -> Glossary:
-    return _glossary(_GROUPS.validate_json(groups) if groups else [])
+def _compiled(stored: str) -> Glossary:
+    return _glossary(_parsed(stored))
 
 
 def glossary_of(collection: Collection) -> Glossary:
@@ -44,9 +42,9 @@ class Glossaries:
             UnknownCollection, StoreUnavailable: see semblance.service.errors.
             InvalidRequest: a term has no word, or has two meanings.
         """
-        _require_sound(request.groups)
-        groups = _GROUPS.dump_json(request.groups, exclude_none=True).decode() if request.groups else ""
-        return _response(await self._access.write(name, lambda store: store.set_glossary(name, groups)))
+        _require_sound(request)
+        stored = request.model_dump_json(exclude_none=True) if request.groups or request.stems else ""
+        return _response(await self._access.write(name, lambda store: store.set_glossary(name, stored)))
 
     async def show(self, name: str) -> vocabulary.Glossary:
         """Get the glossary of a collection. Raises UnknownCollection, Forbidden."""
@@ -56,13 +54,18 @@ class Glossaries:
 
 
 def _response(collection: Collection) -> vocabulary.Glossary:
-    groups = _GROUPS.validate_json(collection.glossary) if collection.glossary else []
-    return vocabulary.Glossary(groups=groups, version=str(collection.version))
+    glossary = _parsed(collection.glossary)
+    return vocabulary.Glossary(groups=glossary.groups, stems=glossary.stems, version=str(collection.version))
 
 
-def _glossary(groups: Sequence[GlossaryGroup]) -> Glossary:
-    ignored = [term for group in groups if group.kind == "ignored" for term in group.terms]
-    return Glossary.of([relation for group in groups for relation in _relations(group)], ignored)
+def _parsed(stored: str) -> GlossaryRequest:
+    return GlossaryRequest.model_validate_json(stored) if stored else GlossaryRequest(groups=[])
+
+
+def _glossary(request: GlossaryRequest) -> Glossary:
+    ignored = [term for group in request.groups if group.kind == "ignored" for term in group.terms]
+    relations = [relation for group in request.groups for relation in _relations(group)]
+    return Glossary.of(relations, ignored, request.stems or "")
 
 
 def _relations(group: GlossaryGroup) -> list[Relation]:
@@ -77,18 +80,18 @@ def _relations(group: GlossaryGroup) -> list[Relation]:
             return []
 
 
-def _require_sound(groups: Sequence[GlossaryGroup]) -> None:
+def _require_sound(request: GlossaryRequest) -> None:
     """Check that every term has a word, and one meaning. Raises InvalidRequest."""
     blank = [
         Problem(f"/groups/{i}/{side}/{j}", "invalid_value", f"{term!r} has no letter or digit: leave it out")
-        for i, group in enumerate(groups)
+        for i, group in enumerate(request.groups)
         for side, terms in (("terms", group.terms), ("to", group.to or []))
         for j, term in enumerate(terms)
         if not atoms(term)
     ]
     if blank:
         raise InvalidRequest(blank)
-    if contradictions := list(_contradictions(_glossary(groups))):
+    if contradictions := list(_contradictions(_glossary(request))):
         raise InvalidRequest(
             [Problem("/groups", "invalid_value", f"{each}: keep one of these groups") for each in contradictions]
         )

@@ -92,10 +92,18 @@ def test_opposites_fall_and_untouched_documents_keep_their_scores(api: Api) -> N
     }
 
 
-def test_pooled_scores_stay_and_have_no_share_of_the_glossary(api: Api) -> None:
-    hit = search(api, "RMA", mode="vector", explain=True)["hits"][0]
-    assert hit["explanation"]["by_glossary"] is None
-    both = [search(api, "RMA", name, mode="vector")["hits"] for name in ("plain", "glossed")]
+@pytest.mark.parametrize("mode", ["vector", "hybrid"])
+def test_pooled_measures_read_a_phrase_that_is_missing_as_its_equal(api: Api, mode: str) -> None:
+    found = search(api, "is an RMA needed? PSU", mode=mode, explain=True)
+    assert found["read_as"] == "is an return authorization needed? 电源"
+    assert found["hits"][0]["explanation"]["by_glossary"] is None
+    written = search(api, found["read_as"], mode=mode, explain=True)
+    assert found["hits"] == written["hits"]
+    assert search(api, "an RMA", typos=False)["read_as"] is None
+    assert search(api, "an RMA", measure="rcmd_words")["read_as"] is None
+    hidden = search(api, "an RMA", filter={"nosuch": 1})
+    assert hidden["read_as"] is None
+    both = [search(api, "the lamp", name, mode=mode)["hits"] for name in ("plain", "glossed")]
     assert both[0] == both[1]
 
 
@@ -149,6 +157,23 @@ def test_unsound_glossaries_are_refused_and_nothing_changes(
     assert pointer in [problem["pointer"] for problem in problems], problems
     assert message in str(problems)
     assert api.http.get("/collections/glossed/glossary").json() == before
+
+
+def test_words_of_a_stem_are_found_and_marked(api: Api) -> None:
+    api.collection("stems")
+    api.store("stems", *({"id": key, "text": text} for key, text in TEXTS.items()))
+    query = {"query": "needing another countries", "collection": "stems", "mode": "lexical"}
+    assert [hit["id"] for hit in api.hits(**query)] == ["device"]
+    answer = api.http.put("/collections/stems/glossary", json={"groups": [], "stems": "en"})
+    assert answer.json()["stems"] == api.http.get("/collections/stems/glossary").json()["stems"] == "en"
+    [found] = api.ok("/search", query)["results"]
+    marked = {
+        hit["id"]: [hit["text"][start:end] for term in hit["lexical"]["terms"] for start, end in term["spans"]]
+        for hit in found["hits"]
+    }
+    assert marked == {"device": ["another", "country"], "rma": ["needed"]}
+    assert (found["missing_terms"], found["read_as"]) == ([], None)
+    assert api.http.put("/collections/stems/glossary", json={"groups": [], "stems": "xx"}).status_code == 422
 
 
 def test_a_cycle_of_one_way_groups_finds_both(api: Api) -> None:

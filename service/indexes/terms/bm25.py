@@ -162,6 +162,13 @@ class Bm25:
         """The rows that have a term of a query."""
         return self._query_term(term).rows
 
+    def rows_with_all(self, words: Sequence[str]) -> Rows:
+        """The rows that have all of some words, as terms of a query."""
+        first, *others = sorted((self.rows_with(Term(word, 0, 0)) for word in words), key=len)
+        for rows in others:
+            first = np.intersect1d(first, rows, assume_unique=True)
+        return first
+
     def near(self, word: str, edits: int, least: int = 0) -> list[tuple[str, int]]:
         """Words within some edits of another, with their number; some may be of removed rows only.
 
@@ -259,6 +266,9 @@ class Bm25:
 
     def _look_up(self, term: Term) -> _QueryTerm:
         alternatives = [_common([self._with_word(word) for word in phrase]) for phrase in term.alternatives]
+        if term.stems:
+            stems = self._words.of_stem(term.text, term.stems, len(self))
+            alternatives += [self._with_word(word) for word in stems if (word,) not in term.alternatives]
         found, counts = _merged([self._with_word(term.text, term.kind), *alternatives])
         rows = found.astype(np.int64)
         if self._live_rows < len(self):

@@ -42,12 +42,17 @@ def corrections(
 
     found: dict[Term, str] = {}
     for term in terms:
-        stays = term.kind != "word" or not term.text.isalpha() or term.alternatives
+        stays = term.kind != "word" or not term.text.isalpha() or term.alternatives or _has_stem(term, documents)
         if not stays and (word := _read_as(term, documents, passages, prefix)):
             found[term] = word
             if len(found) > MAX_CORRECTED:
                 return {}
     return found
+
+
+def _has_stem(term: Term, documents: PassageRows) -> bool:
+    """Whether the stem of a word, where stems count, is that of a word of the documents."""
+    return bool(term.stems) and len(documents.bm25.rows_with(term)) > 0
 
 
 def _read_as(term: Term, documents: PassageRows, passages: Callable[[str], int], prefix: Term | None) -> str | None:

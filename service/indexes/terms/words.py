@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import nlargest
 from threading import Lock
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
+from semblance.models.tokenization.terms import stems_of, words_of_stem
 from semblance.service.indexes.columns.term_rows import TermRows
 
 _LAST = chr(0x10FFFF)  # sorts behind all letters
@@ -61,6 +62,7 @@ class IndexWords:
         self._seen_rows = 0
         self._words = _Words()
         self._recent: Sequence[str] = ()  # not among them yet
+        self._by_stem: dict[str, tuple[_Words, Mapping[str, Sequence[str]]]] = {}  # of these words, by language
         self._lock = Lock()
 
     def near(self, word: str, edits: int, least: int, rows: int) -> list[tuple[str, int]]:
@@ -82,6 +84,18 @@ class IndexWords:
             return []
         [found] = process.cdist([word], choices, scorer=OSA.distance, score_cutoff=edits, dtype=np.uint8)
         return [(choices[at], int(found[at])) for at in np.flatnonzero((found > 0) & (found <= edits)).tolist()]
+
+    def of_stem(self, word: str, language: str, rows: int) -> list[str]:
+        """Other words that have the stem of one, by the Snowball algorithm of a language."""
+        words, recent = self._updated(rows)
+        known = self._by_stem.get(language)
+        if known is None or known[0] is not words:
+            grouped: defaultdict[str, list[str]] = defaultdict(list)
+            for each, stem in zip(words.sorted, stems_of(words.sorted, language), strict=True):
+                grouped[stem].append(each)
+            known = self._by_stem[language] = words, grouped
+        [stem] = stems_of([word], language)
+        return [each for each in (*known[1].get(stem, ()), *words_of_stem(word, recent, language)) if each != word]
 
     def beginning(self, prefix: str, most: int, rows: int) -> list[str]:
         """Up to `most` of the words that begin so, those that most rows have first."""

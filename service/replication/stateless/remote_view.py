@@ -113,6 +113,11 @@ class RemoteView:
         del terms, where, prefix
         self._refuse(_BY_TERMS)
 
+    def passages_with(self, phrases: Sequence[Sequence[str]], where: Filter | None) -> list[int]:
+        """Not supported."""
+        del phrases, where
+        self._refuse(_BY_TERMS)
+
     def words_beginning(self, prefix: str, where: Filter | None, k: int) -> list[WordInDocument]:
         """Not supported."""
         del prefix, where, k

@@ -1,4 +1,4 @@
-"""Read words of a query that a collection lacks as near ones that it has."""
+"""Read words of a query that a collection lacks as near or equal ones that it has."""
 
 from __future__ import annotations
 
@@ -14,6 +14,27 @@ from semblance.service.ports.indexes import IndexReader
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.usecases.search.params import SearchParams
 from semblance.service.usecases.text_embedder import TextEmbedder
+
+
+async def written_out(params: SearchParams, index: IndexReader, access: CollectionAccess) -> SearchParams:
+    """The search with other queries where the collection has no phrase of its own, but an equal one.
+
+    It is for measures of pooled vectors, which compare no words: others obey the glossary.
+    """
+    glossary = params.glossary
+
+    def read(text: str) -> str:
+        for phrase, start, end in reversed(list(glossary.find(text))):
+            asked = [phrase, *glossary.equals(phrase)]
+            own, *others = index.passages_with([glossary.phrases[each] for each in asked], params.where)
+            if not own and any(others):
+                text = text[:start] + glossary.written[asked[1 + others.index(max(others))]] + text[end:]
+        return text
+
+    if not glossary or not params.request.typos or not index.has_terms or params.mode == "lexical":
+        return params
+    texts = await access.search(lambda _: [read(query.text) for query in params.queries])
+    return _read(params, [new if new != query.text else None for query, new in zip(params.queries, texts, strict=True)])
 
 
 async def read_as(
@@ -38,8 +59,16 @@ async def read_as(
         prefix = _prefix(own, request)
         kept = {term: word for term, word in words.items() if term == prefix or _is_typo(term, text, request)}
         read.append(_replaced(text.text, kept) if kept else None)
-    queries = [query._replace(text=new or query.text) for query, new in zip(params.queries, read, strict=True)]
-    return replace(params, queries=queries, read_as=read)
+    return _read(params, read)
+
+
+def _read(params: SearchParams, read: Sequence[str | None]) -> SearchParams:
+    """The search with other queries; None leaves one as it is."""
+    return replace(
+        params,
+        queries=[query._replace(text=new or query.text) for query, new in zip(params.queries, read, strict=True)],
+        read_as=[new or before for before, new in zip(params.read_as, read, strict=True)],
+    )
 
 
 def _prefix(terms: Sequence[Term], request: SearchRequest) -> Term | None:

@@ -15,6 +15,7 @@ from semblance.models.nearest_passages import explain_passages, score_passages
 from semblance.models.protocols import Explainable
 from semblance.models.text import TokenizedText
 from semblance.models.tokenization.glossary import NO_GLOSSARY, Glossary, equal, one_way, opposite
+from semblance.models.tokenization.terms import places
 
 WORDS = ["heart", "attack", "mi", "open", "closed", "please", "pump", "shoes"]
 GLOSSARY = Glossary.of(
@@ -141,6 +142,18 @@ def test_terms_of_a_phrase_find_its_equals() -> None:
         "shoes": (("pump",),),
     }
     assert [term.alternatives for term in GLOSSARY.query_terms("a pump")] == [(), ()]
+
+
+def test_words_of_one_stem_are_one_term_of_a_query() -> None:
+    glossary = Glossary.of([equal(["parcels", "RMA"])], stems="en")
+    terms = {term.text: (term.stems, term.alternatives) for term in glossary.query_terms("Parcels, parcel E-117 東京")}
+    assert terms == {
+        "parcels": ("en", (("rma",),)),
+        **dict.fromkeys(("e", "117", "e-117", "東京"), ("", ())),
+    }
+    asked = Glossary.of(stems="de").query_terms("Häuser")
+    found = places("Haus Hauses Maus Häusern", asked)
+    assert found == {"hauser": [(0, 4), (5, 11), (17, 24)]}
 
 
 def test_relations_do_not_chain() -> None:

@@ -11,7 +11,7 @@ from semblance_client.calls.wire import FacetCounts, NewDocument
 from semblance_client.steps import Call
 from semblance_client.vocabulary.collections import Collection, CollectionList
 from semblance_client.vocabulary.documents import Changed, Deleted, DocumentPage, ReadDocument, Stored
-from semblance_client.vocabulary.glossary import Glossary, GlossaryGroup
+from semblance_client.vocabulary.glossary import Glossary, GlossaryGroup, StemLanguage
 from semblance_client.vocabulary.matching import Counted
 
 
@@ -62,12 +62,15 @@ def collection(name: str) -> Call[Collection]:
     return wire.get(wire.collection_path(name), Collection.model_validate_json)
 
 
-def set_glossary(name: str, groups: Iterable[GlossaryGroup | Mapping[str, Any]]) -> Call[Glossary]:
+def set_glossary(
+    name: str, groups: Iterable[GlossaryGroup | Mapping[str, Any]], *, stems: StemLanguage | None = None
+) -> Call[Glossary]:
     """Replace the glossary of a collection: phrases that are equal, opposite or ignored.
 
     Args:
         name: of the collection.
         groups: each with `kind` (equal, one_way, opposite, ignored), `terms`, and `to` where it has two sides.
+        stems: a language, such as `en`, in which words also find others of their stem.
 
     Example:
         >>> created = client.create_collection("returns")
@@ -76,7 +79,7 @@ def set_glossary(name: str, groups: Iterable[GlossaryGroup | Mapping[str, Any]])
         True
     """
     sent = [each if isinstance(each, Mapping) else each.model_dump(exclude_none=True) for each in groups]
-    body = {"groups": sent}
+    body = {"groups": sent, **wire.fields(stems=stems)}
     return Call(wire.request("PUT", f"{wire.collection_path(name)}/glossary", body), Glossary.model_validate_json)
 
 

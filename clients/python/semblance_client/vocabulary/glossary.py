@@ -14,6 +14,7 @@ MAX_GROUPS = 1000
 MAX_TERMS = 20  # of a group, on either side
 MAX_TERM_CHARS = 100
 
+StemLanguage: TypeAlias = Literal["da", "de", "en", "es", "fi", "fr", "hu", "it", "nl", "no", "pt", "ro", "ru", "sv"]
 GroupKind: TypeAlias = Literal["equal", "one_way", "opposite", "ignored"]
 
 
@@ -61,11 +62,14 @@ class GlossaryRequest(RequestBody):
     )
 
     groups: Annotated[list[GlossaryGroup], Field(max_length=MAX_GROUPS)]
+    stems: StemLanguage | None = None
+    """A language in which words of a query also find others of their stem, such as *parcels* for *parcel*."""
 
 
 class Glossary(ResponseBody):
     """The glossary of a collection."""
 
     groups: list[GlossaryGroup]
+    stems: StemLanguage | None
     version: str
     """Of the collection; a search with it as min_version obeys this glossary."""

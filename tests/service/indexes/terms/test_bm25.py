@@ -149,3 +149,19 @@ def test_alternatives_count_as_their_term(texts: list[list[str]]) -> None:
         if tf
     }
     assert dict(found) == pytest.approx(expected, abs=1e-9)
+
+
+INFLECTED = ["parcel", "parcels", "parceled", "run", "running", "runs", "part"]
+
+
+@given(texts=st.lists(st.lists(st.sampled_from(INFLECTED), max_size=9), min_size=1, max_size=20))
+def test_words_of_a_stem_count_as_one(texts: list[list[str]]) -> None:
+    """Also those that were added after the words were sorted."""
+    index, stemmed = Bm25(), {"parcels": "parcel", "parceled": "parcel", "running": "run", "runs": "run"}
+    [term] = query_terms("parcels")
+    for text in texts:
+        index.add(TextTerms.of(" ".join(text)))
+        index.best([term._replace(stems="en")], 3, None)
+    replaced = filled([" ".join(stemmed.get(word, word) for word in text) for text in texts])
+    expected = replaced.best(query_terms("parcel"), len(texts), None)
+    assert index.best([term._replace(stems="en")], len(texts), None) == expected
