@@ -174,6 +174,18 @@ class CollectionDiffers(SemblanceError):
     code = "collection_differs"
 
 
+class UnknownAlias(SemblanceError):
+    """There is no alias of this name."""
+
+    code = "unknown_alias"
+
+
+class AliasConflict(SemblanceError):
+    """An alias and a collection cannot have one name, and a collection is not deleted by an alias."""
+
+    code = "alias_conflict"
+
+
 class SpaceMismatch(SemblanceError):
     """The vectors of the collection come from a model, or a version of it, that is not served."""
 

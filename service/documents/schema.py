@@ -53,6 +53,13 @@ collections = Table(
     Column("next_precision", String),
 )
 
+aliases = Table(
+    "aliases",
+    metadata,
+    Column("name", NAME, primary_key=True),  # never that of a collection
+    Column("collection", NAME, ForeignKey("collections.name", ondelete="CASCADE"), nullable=False),
+)
+
 commits = Table(
     "commits",
     metadata,

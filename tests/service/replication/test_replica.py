@@ -6,7 +6,7 @@ import asyncio
 import random
 import shutil
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -102,8 +102,8 @@ class WatchedReplica(Replica):
         rounds = []
         follow = Follower._round
 
-        async def counted(follower: Follower, collections: Sequence[Collection]) -> None:
-            await follow(follower, collections)
+        async def counted(follower: Follower, collections: Sequence[Collection], aliases: Mapping[str, str]) -> None:
+            await follow(follower, collections, aliases)
             rounds.append(follower)
 
         with patch.object(Follower, "_round", counted):
