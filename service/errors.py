@@ -211,7 +211,7 @@ class ReembeddingUnfinished(SemblanceError):
 
 
 class VersionMismatch(SemblanceError):
-    """`min_version` is unknown: the collection was recreated, or restored, since."""
+    """`min_version` is unknown: the collection was recreated or restored since, or an alias switched."""
 
     code = "version_mismatch"
 
