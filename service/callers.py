@@ -88,7 +88,7 @@ def set_caller(name: str, permission: Permission = UNLIMITED) -> None:
 
 
 def narrow_to(collection: str) -> None:
-    """Let the rest of the current request reach a collection that it asked for by an alias, and no other."""
+    """Let the rest of a request reach the collection that it asked for by an alias, and no other."""
     permission = _permission.get()
     if permission.collections:
         _permission.set(replace(permission, collections=(collection,)))

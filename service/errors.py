@@ -181,7 +181,7 @@ class UnknownAlias(SemblanceError):
 
 
 class AliasConflict(SemblanceError):
-    """An alias and a collection cannot have one name, and a collection is not deleted by an alias."""
+    """An alias and a collection cannot have the same name; no collection is deleted by an alias."""
 
     code = "alias_conflict"
 
@@ -211,7 +211,7 @@ class ReembeddingUnfinished(SemblanceError):
 
 
 class VersionMismatch(SemblanceError):
-    """`min_version` is unknown: the collection was recreated or restored since, or an alias switched."""
+    """`min_version` is unknown: the collection was recreated, restored, or an alias switched."""
 
     code = "version_mismatch"
 

@@ -102,7 +102,7 @@ def apply(connection: Connection, name: str, pages: Iterable[ChangePage[Document
 
 
 def replace_all(connection: Connection, contents: Iterable[CollectionContents], aliases: Mapping[str, str]) -> set[str]:
-    """Replace all collections, under new epochs, and aliases; returns the collections, former and new."""
+    """Replace all collections, under new epochs, and aliases; returns former and new collections."""
     if connection.dialect.name == "postgresql":
         # Writers wait for this lock and then find the new epochs; readers see the former state until the commit. Only
         # the wait for the lock is limited: deleting much takes one long statement.

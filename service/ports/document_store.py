@@ -155,7 +155,7 @@ class DocumentStore(DocumentWriter, Protocol):
         """Whether the last write met no failure of the disk."""
 
     def drop(self, name: str) -> None:
-        """Delete a collection, all its documents and aliases. Raises UnknownCollection, AliasConflict."""
+        """Delete a collection with documents and aliases. Raises UnknownCollection, AliasConflict."""
 
     def collections_and_aliases(self) -> tuple[list[Collection], dict[str, str]]:
         """List all collections by name, and the collections of all aliases, at one moment."""
@@ -215,7 +215,10 @@ class MaintainedStore(DocumentStore, Protocol):
     """A store that can be verified, and restored from a backup."""
 
     def replace_all(self, contents: Iterable[CollectionContents], aliases: Mapping[str, str]) -> None:
-        """Replace all collections and aliases, all or nothing: versions keep their numbers, epochs are new."""
+        """Replace all collections and aliases, all or nothing.
+
+        Versions keep their numbers, epochs are new.
+        """
 
     def damaged_rows(self, name: str) -> list[str]:
         """Read all of a collection; describe each part whose bytes are not as written."""

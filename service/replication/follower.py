@@ -146,7 +146,7 @@ class Follower:
         await asyncio.get_running_loop().run_in_executor(self._thread, act)
 
     async def _read_primary(self) -> tuple[list[Collection], Mapping[str, str]]:
-        """Read all collections and aliases of the primary, and note versions. Raises StoreUnavailable."""
+        """Read collections and aliases of the primary, and note versions. Raises StoreUnavailable."""
         collections, aliases = await self._primary.run(lambda store: store.collections_and_aliases())
         self._primary_versions = {collection.name: collection.version for collection in collections}
         return collections, aliases
@@ -192,7 +192,7 @@ class Follower:
         self.complete = True
 
     def _follow_aliases(self, aliases: Mapping[str, str], brought_up: Container[str]) -> None:
-        """In the thread: switch aliases to collections that were brought up; others lead where they led."""
+        """In the thread: switch aliases to collections that were brought up, and no others."""
         now = self._copy.aliases()
         whole = {each.name for each in self._copy.collections() if each.version.number != INCOMPLETE_VERSION}
         ready = {name: target for name, target in aliases.items() if target in brought_up and target in whole}

@@ -320,6 +320,6 @@ class LocalNode:
 def never_at(name: str, version: Version) -> VersionMismatch:
     """Error for a `min_version` that a collection was never at."""
     return VersionMismatch(
-        f"collection {name!r} was never at min_version {version}: it was recreated or restored, its database recovered, "
-        "or an alias switched; leave min_version out"
+        f"collection {name!r} was never at min_version {version}: it was recreated or restored, its database "
+        "recovered, or an alias switched; leave min_version out"
     )

@@ -104,11 +104,11 @@ class Collections:
         return CollectionList(collections=[collection_response(*sized) for sized in sizes])
 
     async def drop(self, name: str) -> None:
-        """Delete a collection, all its documents and aliases. Raises UnknownCollection, AliasConflict."""
+        """Delete a collection with documents and aliases. Raises UnknownCollection, AliasConflict."""
         await self._access.drop(name)
 
     async def resolve(self, name: str, *, latest: bool) -> str:
-        """Get the collection that a request asks for by this name. Raises as `CollectionAccess.resolve`."""
+        """Get the name of the collection that a request asks for. Raises as `CollectionAccess`."""
         return await self._access.resolve(name, latest=latest)
 
     async def set_alias(self, name: str, collection: str) -> tuple[Alias, bool]:

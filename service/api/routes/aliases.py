@@ -21,7 +21,10 @@ AliasInPath = Annotated[str, documented(pattern=NAME_PATTERN, examples=["current
     "/{name}", summary="Create or switch an alias", responses={201: {"model": Alias, "description": "It is new."}}
 )
 async def set_alias(name: NewName, body: AliasRequest, collections: Use[Collections], response: Response) -> Alias:
-    """Let a name lead to a collection: each request that begins later, by that name, gets this collection whole."""
+    """Let a name lead to a collection.
+
+    Each request that begins later, by that name, gets this collection whole.
+    """
     alias, new = await collections.set_alias(name, body.collection)
     response.status_code = 201 if new else 200
     return alias

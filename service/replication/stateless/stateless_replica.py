@@ -166,7 +166,10 @@ class StatelessReplica:
         return version
 
     async def drop(self, name: str) -> None:
-        """Delete a collection, and later its index. Raises UnknownCollection, AliasConflict, StoreUnavailable."""
+        """Delete a collection, and later its index.
+
+        Raises UnknownCollection, AliasConflict, StoreUnavailable.
+        """
         await self.primary.run_long(lambda store: store.drop(name))
         await self._try_to_wait_for(name)
 

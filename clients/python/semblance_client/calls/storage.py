@@ -63,7 +63,7 @@ def collection(name: str) -> Call[Collection]:
 
 
 def delete_collection(name: str) -> Call[None]:
-    """Delete a collection with its documents and aliases. Raises NotFound, and Conflict for an alias."""
+    """Delete a collection with documents and aliases. Raises NotFound; Conflict for an alias."""
     return Call(wire.request("DELETE", wire.collection_path(name)), wire.nothing, repeatable=False)
 
 
