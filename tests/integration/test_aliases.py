@@ -105,7 +105,7 @@ def test_a_switch_under_load_fails_and_mixes_nothing(parts: Api) -> None:
         answers += 1
 
     kinds = ("search", "search", "list", "documents")
-    with repeating(*(lambda kind=kind: read(kind) for kind in kinds)):  # type: ignore[misc]
+    with repeating(*(lambda kind=kind: read(kind) for kind in kinds)):
         for begun in itertools.count(1):
             switch(parts, begun)
             answered = begun
