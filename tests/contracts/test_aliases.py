@@ -50,6 +50,15 @@ def test_a_deleted_collection_takes_its_aliases_along(store: SqlDocumentStore) -
     store.create("a", SETTINGS)  # the name is free again
 
 
+def test_a_copy_that_is_made_again_keeps_its_aliases(store: SqlDocumentStore) -> None:
+    store.set_alias("now", "v1")
+    store.set_alias("next", "v2")
+    store.begin_epoch(store.collection("v1"))
+    assert store.aliases() == {"next": "v2", "now": "v1"}
+    store.replace_aliases({"now": "v2", "gone": "none"})
+    assert store.aliases() == {"now": "v2"}
+
+
 def test_refused_names_change_nothing(store: SqlDocumentStore) -> None:
     store.set_alias("now", "v1")
     before = store.collections_and_aliases()
