@@ -151,18 +151,18 @@ class LimitedWriter(LimitedReader):
 
     def create(self, name: str, settings: CollectionSettings) -> tuple[Collection, bool]:
         """Raises Forbidden, too."""
-        self._check_new("collection", name)
+        self._check_name("create no collection", name)
         return self._writer.create(name, settings)
 
     def set_alias(self, name: str, collection: str) -> bool:
         """Set an alias that is reached, to a collection that is. Raises Forbidden, too."""
-        self._check_new("alias", name)
+        self._check_name("set or delete no alias", name)
         self._check(collection)
         return self._writer.set_alias(name, collection)
 
     def drop_alias(self, name: str) -> None:
         """Delete an alias that is reached. Raises Forbidden, too."""
-        self._check_new("alias", name)
+        self._check_name("set or delete no alias", name)
         self._writer.drop_alias(name)
 
     def upsert(self, collection: Collection, writes: Sequence[Write], require: Require | None = None) -> Version:
@@ -228,12 +228,12 @@ class LimitedWriter(LimitedReader):
         self._check_all(name)
         return self._writer.drop_reembedding(name)
 
-    def _check_new(self, kind: str, name: str) -> None:
-        """Raise Forbidden unless the key may create a collection or alias of this name."""
+    def _check_name(self, refusal: str, name: str) -> None:
+        """Raise Forbidden unless the key may decide what a name means."""
         all_documents(self._permission)
         if not self._permission.reaches(name):
             reached = ", ".join(self._permission.collections)
-            raise Forbidden(f"the key may set or delete no {kind} {name!r}: it reaches {reached}")
+            raise Forbidden(f"the key may {refusal} {name!r}: it reaches {reached}")
 
     def _foreign(self, documents: Mapping[str, Document]) -> list[Document]:
         """Those of some documents that are not the key's own."""
