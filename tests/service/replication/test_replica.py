@@ -473,11 +473,15 @@ async def test_a_collection_that_cannot_be_copied_does_not_affect_others(
 
         monkeypatch.setattr(a.copy, "put", refuse)
         with filled_primary(database.url) as elsewhere:
+            elsewhere.set_alias("now", "c")
             elsewhere.create("bad", SETTINGS)
             bad = upsert("d", 1, "bad")(elsewhere)
             await eventually(lambda: a.failed_collections == 1)
+            elsewhere.set_alias("now", "bad")
             upsert("e", 2)(elsewhere)
         await eventually_finds(a, 1, ["d", "e"])
+        await a.followed()
+        assert await a.resolve("now") == "c", "which is served whole"
         with pytest.raises(VersionNotReached):
             await a.current("bad", bad)
         a.clock.now += 2 * TIMEOUTS.lag_s
@@ -486,6 +490,7 @@ async def test_a_collection_that_cannot_be_copied_does_not_affect_others(
         a.clock.now += RETRY_S
         await eventually(lambda: a.failed_collections == 0)
         await a.current("bad", bad)
+        await eventually_leads(a, "bad")
 
 
 async def test_a_replica_with_an_unwritable_copy_does_not_keep_up(
