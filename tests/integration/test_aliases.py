@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import httpx2
@@ -103,11 +104,11 @@ def test_a_switch_under_load_fails_and_mixes_nothing(parts: Api) -> None:
         answers.append((found, {VERSIONS[number % 2] for number in range(before, begun + 1)}))
 
     kinds = ("search", "search", "list", "documents")
-    with repeating(*(lambda kind=kind: read(kind) for kind in kinds)):
+    with repeating(*(partial(read, kind) for kind in kinds)):
         for begun in range(1, 31):
             switch(parts, begun)
             answered = begun
             enough = len(answers) + 2 * len(kinds)
-            until(lambda enough=enough: len(answers) >= enough)
+            until(lambda: len(answers) >= enough)  # noqa: B023 - at once
     assert [found for found, right in answers if len(found) != 1 or not found <= right] == []
     assert sum(len(right) == 1 for _, right in answers) > 30, "requests between two switches"
