@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from semblance.service.filters import All, Filter, OneOf, matches
@@ -85,6 +85,13 @@ def set_caller(name: str, permission: Permission = UNLIMITED) -> None:
     """
     _caller.set(name)
     _permission.set(permission)
+
+
+def narrow_to(collection: str) -> None:
+    """Let the rest of a request reach the collection that its alias leads to, and no other."""
+    permission = _permission.get()
+    if permission.collections:
+        _permission.set(replace(permission, collections=(collection,)))
 
 
 def current_caller() -> str:

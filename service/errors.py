@@ -174,6 +174,18 @@ class CollectionDiffers(SemblanceError):
     code = "collection_differs"
 
 
+class UnknownAlias(SemblanceError):
+    """There is no alias of this name."""
+
+    code = "unknown_alias"
+
+
+class AliasConflict(SemblanceError):
+    """An alias and a collection cannot have the same name; no collection is deleted by an alias."""
+
+    code = "alias_conflict"
+
+
 class SpaceMismatch(SemblanceError):
     """The vectors of the collection come from a model, or a version of it, that is not served."""
 
@@ -199,7 +211,7 @@ class ReembeddingUnfinished(SemblanceError):
 
 
 class VersionMismatch(SemblanceError):
-    """`min_version` is unknown: the collection was recreated, or restored, since."""
+    """`min_version` is unknown: the collection was recreated, restored, or an alias switched."""
 
     code = "version_mismatch"
 

@@ -4,11 +4,32 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Path
+from fastapi import Depends, Path, Request
+from pydantic import Field
 from semblance_client.vocabulary.fields import ID_PATTERN, NAME_PATTERN, documented
 
+from semblance.service.api.edge.keys import scope_of
+from semblance.service.services import Services
+from semblance.service.usecases.collections import Collections
+
+NewName = Annotated[
+    str,
+    Field(pattern=NAME_PATTERN, description="Lower-case letters, digits, '.', '_' and '-'."),
+    Path(examples=["mine"]),
+]
+
 # names of existing things: a malformed name is as unknown as any other
-CollectionInPath = Annotated[str, documented(pattern=NAME_PATTERN, examples=["default"]), Path()]
+NameInPath = Annotated[str, documented(pattern=NAME_PATTERN, examples=["default"]), Path()]
+
+
+async def collection_of(name: NameInPath, request: Request) -> str:
+    """The collection that a request asks for by its name or an alias; writes ask the primary."""
+    services: Services = request.app.state.services
+    writes = scope_of(request.method, request.scope["path"]) != "read"
+    return await services[Collections].resolve(name, latest=writes)
+
+
+CollectionInPath = Annotated[str, Depends(collection_of)]
 ModelInPath = Annotated[str, documented(pattern="^.+$", examples=["minilm-graded"]), Path()]
 DeploymentInPath = Annotated[
     str, documented(known_enum="models", pattern="^[^/]+$", examples=["minilm-graded"]), Path()

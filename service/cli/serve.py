@@ -21,7 +21,7 @@ from starlette.types import ASGIApp
 from semblance.service.app import create_app
 from semblance.service.cli.toolbox.exits import exit_on_failure, reason_for_operator
 from semblance.service.cli.toolbox.options import Served
-from semblance.service.documents.lock import lock_home
+from semblance.service.documents.databases.lock import lock_home
 from semblance.service.observability.logs import configure_logging
 from semblance.service.observability.tracing import open_tracer_provider
 from semblance.service.process.connections import ConnectionLimits, connection_factory

@@ -15,8 +15,8 @@ from sqlalchemy import Engine
 from semblance.models.errors import MissingExtra
 from semblance.service.documents.database import DatabaseHealth
 from semblance.service.documents.databases.disk_reserve import DiskReserve
+from semblance.service.documents.databases.lock import lock_home
 from semblance.service.documents.databases.sqlite import has_tables, sqlite_engine
-from semblance.service.documents.lock import lock_home
 from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.errors import NoStore, StoreDamaged, StoreFailed, StoreMissing
 from semblance.service.indexes.index_folder import IndexFolder

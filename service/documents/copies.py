@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 
 from sqlalchemy import Connection, delete, insert, select, update
 
 from semblance.service.documents import history
+from semblance.service.documents.aliases import insert_aliases, select_aliases
 from semblance.service.documents.reembeddings import update_encoders, update_truncated
 from semblance.service.documents.rows import (
     document_row,
@@ -31,7 +32,8 @@ from semblance.service.ports.documents import (
 
 
 def begin_epoch(connection: Connection, collection: Collection) -> None:
-    """Replace a collection by an empty one of another epoch."""
+    """Replace a collection by an empty one of another epoch, which keeps its aliases."""
+    leading = {name: target for name, target in select_aliases(connection).items() if target == collection.name}
     connection.execute(delete(collections).where(collections.c.name == collection.name))
     row = {
         "name": collection.name,
@@ -43,6 +45,7 @@ def begin_epoch(connection: Connection, collection: Collection) -> None:
         "glossary": collection.glossary,
     }
     connection.execute(insert(collections).values(row))
+    insert_aliases(connection, leading)
 
 
 def put(connection: Connection, name: str, changes: Sequence[DocumentChange]) -> None:
@@ -105,8 +108,8 @@ def apply(connection: Connection, name: str, pages: Iterable[ChangePage[Document
             advance(connection, name, page.complete, page.commits)
 
 
-def replace_all(connection: Connection, contents: Iterable[CollectionContents]) -> set[str]:
-    """Replace all collections, under new epochs; returns the names of former and new ones."""
+def replace_all(connection: Connection, contents: Iterable[CollectionContents], aliases: Mapping[str, str]) -> set[str]:
+    """Replace all collections, under new epochs, and aliases; returns former and new names."""
     if connection.dialect.name == "postgresql":
         # Writers wait for this lock and then find the new epochs; readers see the former state until the commit. Only
         # the wait for the lock is limited: deleting much takes one long statement.
@@ -122,6 +125,7 @@ def replace_all(connection: Connection, contents: Iterable[CollectionContents]) 
             put(connection, collection.name, changes)
         advance(connection, collection.name, version, [Commit(version.number, version.commit)])
         names.add(collection.name)
+    insert_aliases(connection, aliases)
     return names
 
 

@@ -54,6 +54,13 @@ collections = Table(
     Column("glossary", Text, nullable=False, server_default=""),  # JSON, as PUT has it; empty without one
 )
 
+aliases = Table(
+    "aliases",
+    metadata,
+    Column("name", NAME, primary_key=True),  # never that of a collection
+    Column("collection", NAME, ForeignKey("collections.name", ondelete="CASCADE"), nullable=False),
+)
+
 commits = Table(
     "commits",
     metadata,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 
 from sqlalchemy import Engine, delete, insert, select
@@ -10,6 +10,7 @@ from sqlalchemy.exc import IntegrityError
 
 from semblance.models.embeddings import Floats
 from semblance.service.documents import changes, copies, history, reembeddings, row_digests
+from semblance.service.documents.aliases import StoredAliases, not_a_collection, require_no_alias
 from semblance.service.documents.database import Database, DatabaseHealth
 from semblance.service.documents.databases.disk_reserve import DiskReserve
 from semblance.service.documents.rows import (
@@ -56,12 +57,11 @@ from semblance.service.ports.documents import (
     VectorChange,
     Version,
     Write,
-    unknown_collection,
     unknown_document,
 )
 
 
-class SqlDocumentStore:
+class SqlDocumentStore(StoredAliases):
     """`DocumentStore` and `CopyStore` in one SQL database.
 
     Every write first increments the collection's version. That locks its row, so writers of a collection take turns,
@@ -97,6 +97,7 @@ class SqlDocumentStore:
         try:
             with self._database.writing(name) as connection:
                 connection.execute(insert(collections).values(row))
+                require_no_alias(connection, name)
                 return to_collection(select_collection(connection, name)), True
         except IntegrityError:
             pass
@@ -111,16 +112,14 @@ class SqlDocumentStore:
     def drop(self, name: str) -> None:
         with self._database.deleting(name, long=True) as connection:
             if connection.execute(delete(collections).where(collections.c.name == name)).rowcount == 0:
-                raise unknown_collection(name)
+                raise not_a_collection(connection, name)
 
     def collection(self, name: str) -> Collection:
         with self._database.reading() as connection:
             return to_collection(select_collection(connection, name))
 
     def collections(self) -> list[Collection]:
-        with self._database.reading() as connection:
-            rows = connection.execute(select(collections).order_by(collections.c.name)).mappings()
-            return [to_collection(row) for row in rows]
+        return self.collections_and_aliases()[0]
 
     def sizes(self, names: Sequence[str] | None = None) -> list[tuple[Collection, CollectionSize]]:
         with self._database.reading() as connection:
@@ -285,9 +284,9 @@ class SqlDocumentStore:
         with self._database.writing(name) as connection:
             copies.apply(connection, name, pages)
 
-    def replace_all(self, contents: Iterable[CollectionContents]) -> None:
+    def replace_all(self, contents: Iterable[CollectionContents], aliases: Mapping[str, str]) -> None:
         with self._database.writing() as connection:
-            self._database.notify(connection, sorted(copies.replace_all(connection, contents)))
+            self._database.notify(connection, sorted(copies.replace_all(connection, contents, aliases)))
 
     def damaged_rows(self, name: str) -> list[str]:
         with self._database.reading() as connection:

@@ -38,6 +38,9 @@ class DocumentReader(Protocol):
     def collections(self) -> list[Collection]:
         """List all collections by name."""
 
+    def aliases(self) -> dict[str, str]:
+        """Get the collections of all aliases, by name."""
+
     def sizes(self, names: Sequence[str] | None = None) -> list[tuple[Collection, CollectionSize]]:
         """Get collections and sizes: the named, or all complete ones. Raises UnknownCollection."""
 
@@ -78,7 +81,19 @@ class DocumentWriter(DocumentReader, Protocol):
 
         Raises:
             CollectionDiffers: it exists with other settings.
+            AliasConflict: an alias has that name.
         """
+
+    def set_alias(self, name: str, collection: str) -> bool:
+        """Let an alias lead to a collection from now on, and return whether it is new.
+
+        Raises:
+            UnknownCollection: there is no such collection; an alias is none.
+            AliasConflict: a collection has the name of the alias.
+        """
+
+    def drop_alias(self, name: str) -> None:
+        """Delete an alias, and leave its collection. Raises UnknownAlias."""
 
     def upsert(self, collection: Collection, writes: Sequence[Write], require: Require | None = None) -> Version:
         """Store documents in a collection as it was read, all or none.
@@ -143,7 +158,13 @@ class DocumentStore(DocumentWriter, Protocol):
         """Whether the last write met no failure of the disk."""
 
     def drop(self, name: str) -> None:
-        """Delete a collection and all its documents. Raises UnknownCollection."""
+        """Delete a collection with documents and aliases. Raises UnknownCollection, AliasConflict."""
+
+    def collections_and_aliases(self) -> tuple[list[Collection], dict[str, str]]:
+        """List all collections by name, and the collections of all aliases, at one moment."""
+
+    def resolve(self, name: str) -> str:
+        """Get the collection to which an alias leads; any other name is returned as it is."""
 
     def switch(self, name: str) -> Version:
         """Make the next encoder the collection's own, and delete the embeddings by the former one.
@@ -196,8 +217,11 @@ class DocumentStore(DocumentWriter, Protocol):
 class MaintainedStore(DocumentStore, Protocol):
     """A store that can be verified, and restored from a backup."""
 
-    def replace_all(self, contents: Iterable[CollectionContents]) -> None:
-        """Replace all collections, all or nothing: versions keep their numbers, epochs are new."""
+    def replace_all(self, contents: Iterable[CollectionContents], aliases: Mapping[str, str]) -> None:
+        """Replace all collections and aliases, all or nothing.
+
+        Versions keep their numbers, epochs are new.
+        """
 
     def damaged_rows(self, name: str) -> list[str]:
         """Read all of a collection; describe each part whose bytes are not as written."""
@@ -211,6 +235,9 @@ class CopyStore(DocumentStore, Protocol):
 
     def begin_epoch(self, collection: Collection) -> None:
         """Replace a collection by an empty one, at `INCOMPLETE_VERSION` until it is advanced."""
+
+    def replace_aliases(self, wanted: Mapping[str, str]) -> None:
+        """Replace all aliases by those whose collections exist."""
 
     def put(self, name: str, changes: Sequence[DocumentChange]) -> None:
         """Store the latest state of some documents. Raises UnknownCollection."""

@@ -27,6 +27,13 @@ class CollectionAccess(Protocol):
         Raises StoreUnavailable: then all, or nothing, of the change is stored.
         """
 
+    async def resolve(self, name: str, *, latest: bool = False) -> str:
+        """Get the name of the collection that a request asks for by this name, perhaps an alias.
+
+        Use cases call it once a request, so that none sees two collections. `latest` asks the primary, as a write must.
+        Raises StoreUnavailable.
+        """
+
     async def search(self, query: Callable[[DocumentReader], Result]) -> Result:
         """Run a query on an index and the local store, in a separate thread pool.
 
@@ -55,7 +62,10 @@ class CollectionAccess(Protocol):
         """
 
     async def drop(self, name: str) -> None:
-        """Delete a collection and its index. Raises UnknownCollection, StoreUnavailable."""
+        """Delete a collection, its index and its aliases.
+
+        Raises UnknownCollection, AliasConflict, StoreUnavailable.
+        """
 
     async def states(self) -> list[IndexState]:
         """List the state of every index, by the name of its collection."""

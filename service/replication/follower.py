@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
@@ -83,7 +83,7 @@ class Follower:
         warned = False
         while not self.complete:
             try:
-                await self._in_thread(partial(self._bring_up_all, await self._read_collections()))
+                await self._in_thread(partial(self._bring_up_all, *await self._read_primary()))
             except StoreUnavailable as error:
                 self.complete = self._copy_is_complete()
                 if self.complete:
@@ -102,7 +102,7 @@ class Follower:
             while True:
                 await self._primary.wait_for_change()
                 try:
-                    collections = await self._read_collections()
+                    read = await self._read_primary()
                 except StoreUnavailable:  # already logged
                     self._caught_up_at = self._clock()
                 except Exception:
@@ -115,7 +115,7 @@ class Follower:
                     # A round may take minutes, for a large collection. It runs in its own task, while this loop keeps
                     # reading the primary's versions, so that the reported lag grows; only one round runs at a time.
                     if round_.done():
-                        round_ = asyncio.create_task(self._round(collections))
+                        round_ = asyncio.create_task(self._round(*read))
                     await asyncio.wait({round_}, timeout=self._primary.timeouts.poll_s)
         finally:
             round_.cancel()
@@ -124,7 +124,7 @@ class Follower:
         """Bring one collection up to the primary, within a timeout. Raises StoreUnavailable."""
         try:
             async with asyncio.timeout(self._primary.timeouts.version_s):
-                await self._in_thread(partial(self._bring_up, name))
+                await self._in_thread(partial(self._bring_up_with_aliases, name))
         except TimeoutError:
             raise StoreUnavailable(f"collection {name!r} did not catch up in time; retry") from None
 
@@ -145,17 +145,17 @@ class Follower:
     async def _in_thread(self, act: Callable[[], Any]) -> None:
         await asyncio.get_running_loop().run_in_executor(self._thread, act)
 
-    async def _read_collections(self) -> list[Collection]:
-        """Read all collections of the primary, and note their versions. Raises StoreUnavailable."""
-        collections = await self._primary.run(lambda store: store.collections())
+    async def _read_primary(self) -> tuple[list[Collection], Mapping[str, str]]:
+        """Read collections and aliases of the primary, and note versions. Raises StoreUnavailable."""
+        collections, aliases = await self._primary.run(lambda store: store.collections_and_aliases())
         self._primary_versions = {collection.name: collection.version for collection in collections}
-        return collections
+        return collections, aliases
 
-    async def _round(self, collections: Sequence[Collection]) -> None:
-        """Bring the copy up to `collections`, and record when it equaled them."""
+    async def _round(self, collections: Sequence[Collection], aliases: Mapping[str, str]) -> None:
+        """Bring the copy up to `collections` and `aliases`, and record when it equaled them."""
         began = self._clock()
         try:
-            await self._in_thread(partial(self._bring_up_all, collections))
+            await self._in_thread(partial(self._bring_up_all, collections, aliases))
             # The copy equals what was read before the round began; later writes are not in it, so the time of the end
             # would hide the lag. A collection that was never copied is reported as failed, not as lag.
             if not any(failed.stale for failed in self._failed.values()):
@@ -171,17 +171,34 @@ class Follower:
         self._copier(name)
         self._local.refresh_or_drop(name)
 
-    def _bring_up_all(self, collections: Sequence[Collection]) -> None:
+    def _bring_up_with_aliases(self, name: str) -> None:
+        aliases = self._primary.store.aliases()  # read first: what they lead to is then brought up to this moment
+        self._bring_up(name)
+        self._follow_aliases(aliases, [name])
+
+    def _bring_up_all(self, collections: Sequence[Collection], aliases: Mapping[str, str]) -> None:
         """In the thread: bring every collection of the copy that differs up to the primary."""
         sources = {collection.name: collection for collection in collections}
         copies = {collection.name: collection for collection in self._copy.collections()}
         self._failed = {name: failed for name, failed in self._failed.items() if name in sources}
         for name in sources.keys() - copies.keys():  # first, so that an interrupted copy knows that it is incomplete
             self._try(name, sources[name], partial(self._copier.announce, sources[name]))
-        for name in copies.keys() | sources.keys():
-            if copies.get(name) != sources.get(name):
-                self._try(name, sources.get(name), partial(self._bring_up, name))
+        for name, source in sources.items():
+            if copies.get(name) != source:
+                self._try(name, source, partial(self._bring_up, name))
+        self._follow_aliases(aliases, sources.keys() - self._failed.keys())
+        for name in copies.keys() - sources.keys():  # last: an alias may have led to it
+            self._try(name, None, partial(self._bring_up, name))
         self.complete = True
+
+    def _follow_aliases(self, aliases: Mapping[str, str], brought_up: Container[str]) -> None:
+        """In the thread: switch aliases to collections that were brought up, and no others."""
+        now = self._copy.aliases()
+        whole = {each.name for each in self._copy.collections() if each.version.number != INCOMPLETE_VERSION}
+        ready = {name: target for name, target in aliases.items() if target in brought_up and target in whole}
+        followed = {name: target for name, target in now.items() if name in aliases} | ready
+        if followed != now:
+            self._local.run_as_writer(partial(self._copy.replace_aliases, followed))
 
     def _try(self, name: str, source: Collection | None, act: Callable[[], None]) -> None:
         """Run `act`, so that a collection that cannot be copied does not keep the others from it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from semblance.service.callers import Permission, current_permission
+from semblance.service.callers import Permission, current_permission, narrow_to
 from semblance.service.errors import Forbidden
 from semblance.service.ports.document_store import DocumentReader, DocumentWriter
 from semblance.service.ports.documents import Collection, Version, unknown_collection
@@ -37,6 +37,18 @@ class LimitedAccess:
     async def write(self, name: str, change: Callable[[DocumentWriter], Result]) -> Result:
         """Change a collection. Raises Forbidden, StoreUnavailable."""
         return await self._access.write(name, _limited_write(change))
+
+    async def resolve(self, name: str, *, latest: bool = False) -> str:
+        """As `CollectionAccess.resolve`; the key must reach the name that is asked for.
+
+        Where that is an alias, the rest of the request reaches its collection in place of it. Raises UnknownCollection,
+        too.
+        """
+        _reaching(name)
+        collection = await self._access.resolve(name, latest=latest)
+        if collection != name:
+            narrow_to(collection)
+        return collection
 
     async def search(self, query: Callable[[DocumentReader], Result]) -> Result:
         """Run a query on an index and the local store."""

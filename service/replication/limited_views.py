@@ -74,6 +74,10 @@ class LimitedReader:
         """List the collections that are reached."""
         return [collection for collection in self._store.collections() if self._permission.reaches(collection.name)]
 
+    def aliases(self) -> dict[str, str]:
+        """Get the aliases that are reached by their own names, with their collections."""
+        return {name: target for name, target in self._store.aliases().items() if self._permission.reaches(name)}
+
     def sizes(self, names: Sequence[str] | None = None) -> list[tuple[Collection, CollectionSize]]:
         """Sizes of whole collections, also where some of their documents are not visible."""
         for name in names or ():
@@ -147,11 +151,19 @@ class LimitedWriter(LimitedReader):
 
     def create(self, name: str, settings: CollectionSettings) -> tuple[Collection, bool]:
         """Raises Forbidden, too."""
-        all_documents(self._permission)
-        if not self._permission.reaches(name):
-            reached = ", ".join(self._permission.collections)
-            raise Forbidden(f"the key may create no collection {name!r}: it reaches {reached}")
+        self._check_name("create no collection", name)
         return self._writer.create(name, settings)
+
+    def set_alias(self, name: str, collection: str) -> bool:
+        """Set an alias that is reached, to a collection that is. Raises Forbidden, too."""
+        self._check_name("set or delete no alias", name)
+        self._check(collection)
+        return self._writer.set_alias(name, collection)
+
+    def drop_alias(self, name: str) -> None:
+        """Delete an alias that is reached. Raises Forbidden, too."""
+        self._check_name("set or delete no alias", name)
+        self._writer.drop_alias(name)
 
     def upsert(self, collection: Collection, writes: Sequence[Write], require: Require | None = None) -> Version:
         """Store own documents, in place of own ones only. Raises ForbiddenDocuments, too."""
@@ -220,6 +232,13 @@ class LimitedWriter(LimitedReader):
         """Raises Forbidden, too."""
         self._check_all(name)
         return self._writer.set_glossary(name, glossary)
+
+    def _check_name(self, refusal: str, name: str) -> None:
+        """Raise Forbidden unless the key may decide what a name means."""
+        all_documents(self._permission)
+        if not self._permission.reaches(name):
+            reached = ", ".join(self._permission.collections)
+            raise Forbidden(f"the key may {refusal} {name!r}: it reaches {reached}")
 
     def _foreign(self, documents: Mapping[str, Document]) -> list[Document]:
         """Those of some documents that are not the key's own."""

@@ -7,6 +7,7 @@ import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
@@ -63,6 +64,11 @@ class LocalNode:
         """As `read`: this store is the primary."""
         return await self.read(query)
 
+    async def resolve(self, name: str, *, latest: bool = False) -> str:
+        """As `CollectionAccess.resolve`; a collection with an index in memory needs no query."""
+        del latest
+        return name if self._indexes.get(name) is not None else await self.read(lambda store: store.resolve(name))
+
     async def search(self, query: Callable[[DocumentStore], Result]) -> Result:
         """Run a query on an index and the store, in a separate pool that never delays reads.
 
@@ -80,7 +86,8 @@ class LocalNode:
 
         def write_and_refresh() -> Result:
             result = change(self._store)
-            self._refresh(name)
+            with suppress(UnknownCollection):  # an alias was deleted
+                self._refresh(name)
             return result
 
         return await self._in_writer(write_and_refresh)
@@ -137,7 +144,7 @@ class LocalNode:
         return await loop.run_in_executor(self._builder, self.switch_with, name, lambda: self._store.switch(name))
 
     async def drop(self, name: str) -> None:
-        """Delete a collection and its index. Raises UnknownCollection."""
+        """Delete a collection, its index and its aliases. Raises UnknownCollection, AliasConflict."""
 
         def drop() -> None:
             self._store.drop(name)
@@ -313,6 +320,6 @@ class LocalNode:
 def never_at(name: str, version: Version) -> VersionMismatch:
     """Error for a `min_version` that a collection was never at."""
     return VersionMismatch(
-        f"collection {name!r} was never at min_version {version}: it was recreated or restored, or its database "
-        "recovered; leave min_version out"
+        f"collection {name!r} was never at min_version {version}: it was recreated or restored, its database "
+        "recovered, or an alias switched; leave min_version out"
     )

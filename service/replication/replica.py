@@ -118,6 +118,13 @@ class Replica:
         with self._request():
             return await self.primary.run(query)
 
+    async def resolve(self, name: str, *, latest: bool = False) -> str:
+        """As `CollectionAccess.resolve`: by the copy, or by the primary for the latest."""
+        with self._request() as (local, _):
+            if latest:
+                return await self.primary.run(lambda store: store.resolve(name))
+            return await local.resolve(name)
+
     async def write(self, name: str, change: Callable[[DocumentStore], Result]) -> Result:
         """Change the primary; a committed write succeeds even if the copy cannot catch up at once."""
         with self._request() as (_, follower):
@@ -162,7 +169,7 @@ class Replica:
             return version
 
     async def drop(self, name: str) -> None:
-        """Delete a collection everywhere. Raises UnknownCollection, StoreUnavailable."""
+        """Delete a collection everywhere. Raises UnknownCollection, AliasConflict, StoreUnavailable."""
         with self._request() as (_, follower):
             await self.primary.run_long(lambda store: store.drop(name))
             await _try_to_catch_up(follower, name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from semblance_client.vocabulary import collections as vocabulary
+from semblance_client.vocabulary.aliases import Alias, AliasList
 from semblance_client.vocabulary.collections import (
     CollectionList,
     CollectionRequest,
@@ -65,7 +66,8 @@ class Collections:
         """Create a collection, or get an equal one; the flag says whether it is new.
 
         Raises:
-            InvalidRequest, UnknownModel, UnknownMeasure, CollectionDiffers: see the errors of models and service.
+            InvalidRequest, UnknownModel, UnknownMeasure, CollectionDiffers, AliasConflict: see the errors of models and
+            service.
         """
         if not is_name(name):
             raise InvalidRequest([Problem("/name", "bad_name", RULE)])
@@ -102,8 +104,30 @@ class Collections:
         return CollectionList(collections=[collection_response(*sized) for sized in sizes])
 
     async def drop(self, name: str) -> None:
-        """Delete a collection and all its documents. Raises UnknownCollection."""
+        """Delete a collection with documents and aliases. Raises UnknownCollection, AliasConflict."""
         await self._access.drop(name)
+
+    async def resolve(self, name: str, *, latest: bool) -> str:
+        """Get the name of the collection that a request asks for. Raises as `CollectionAccess`."""
+        return await self._access.resolve(name, latest=latest)
+
+    async def set_alias(self, name: str, collection: str) -> tuple[Alias, bool]:
+        """Let an alias lead to a collection from now on; the flag says whether it is new.
+
+        Raises:
+            UnknownCollection, AliasConflict, Forbidden: see semblance.service.errors.
+        """
+        new = await self._access.write(collection, lambda store: store.set_alias(name, collection))
+        return Alias(name=name, collection=collection), new
+
+    async def aliases(self) -> AliasList:
+        """List all aliases and their collections, by name."""
+        found = await self._access.read(lambda store: store.aliases())
+        return AliasList(aliases=[Alias(name=name, collection=target) for name, target in found.items()])
+
+    async def drop_alias(self, name: str) -> None:
+        """Delete an alias, and leave its collection. Raises UnknownAlias, Forbidden."""
+        await self._access.write(name, lambda store: store.drop_alias(name))
 
     async def encoder_of(self, collection: Collection) -> Encoder:
         """Get the model that fills a collection.

@@ -29,7 +29,8 @@ class Suggest:
                 semblance.service.errors.
         """
         where, query = requested_filter(request.filter), request.query
-        _, index = await self._access.current(request.collection, requested_version(request.min_version))
+        name = await self._access.resolve(request.collection)
+        _, index = await self._access.current(name, requested_version(request.min_version))
         last = max(query_terms(query), key=lambda term: term.end, default=None)
 
         def look_up(store: DocumentReader) -> list[Suggestion]:
@@ -40,7 +41,7 @@ class Suggest:
             if last is None or last.end < len(query) or last.kind != "word":
                 return found
             words = index.words_beginning(last.text, where, request.k - len(found))
-            documents = store.get(request.collection, [word.document for word in words])
+            documents = store.get(name, [word.document for word in words])
             return found + [Suggestion(text=query[: last.start] + word) for word in _as_written(words, documents)]
 
         return Suggestions(suggestions=await self._access.search(look_up), version=str(index.version))

@@ -21,7 +21,7 @@ from sqlalchemy import Engine, event, select
 from semblance.service.documents import backup_folder
 from semblance.service.documents.databases.postgresql import postgresql_engine
 from semblance.service.documents.databases.sqlite import sqlite_engine
-from semblance.service.documents.schema import collections, documents, token_codes, vectors
+from semblance.service.documents.schema import aliases, collections, documents, token_codes, vectors
 from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.errors import CollectionReplaced
 from semblance.service.ports.documents import (
@@ -86,7 +86,10 @@ def small_pages() -> Iterator[None]:
 
 def content(engine: Engine) -> Content:
     """All content but the epochs, which are new after a restore."""
-    return [dump(engine, collections, SAME), *(dump(engine, table) for table in (documents, vectors, token_codes))]
+    return [
+        dump(engine, collections, SAME),
+        *(dump(engine, table) for table in (aliases, documents, vectors, token_codes)),
+    ]
 
 
 def epochs(engine: Engine) -> set[Any]:
@@ -120,7 +123,9 @@ FILLING: list[Step] = [("upsert", "c", 3), ("upsert", "d", 7), ("begin", "c", 1)
 
 
 def filled(engine: Engine) -> SqlDocumentStore:
-    return written(SqlDocumentStore(engine), FILLING).store
+    store = written(SqlDocumentStore(engine), FILLING).store
+    store.set_alias("alias", "c")
+    return store
 
 
 @pytest.mark.parametrize(("source", "target"), [("sqlite", "postgresql"), ("postgresql", "sqlite"), ("sqlite", "same")])
@@ -138,6 +143,7 @@ def test_a_restore_brings_back_the_saved_state(
     def law(steps: list[Step], later: list[Step], odd: Mapping[str, tuple[str, Any]], page: int) -> None:
         writer = written(store, steps)
         store.create("empty", SETTINGS)
+        store.set_alias("nothing", "empty")
         odd_ones, _ = store.create("odd", SETTINGS)
         given_ones = [Document(doc_id, text, more) for doc_id, (text, more) in odd.items()]
         store.upsert(odd_ones, [Write(each, embedding("space-0", each.text)) for each in given_ones])
@@ -390,7 +396,7 @@ def test_during_a_restore_readers_continue_and_writers_wait(postgres: str) -> No
 
     contents = CollectionContents(collection, pages())
     with ThreadPoolExecutor(2) as pool:
-        restoring = pool.submit(store.replace_all, [contents])
+        restoring = pool.submit(store.replace_all, [contents], {})
         assert paused.wait(CEILING_S)
         assert [each.name for each in store.collections()] == ["c", "d"]
         assert len(store.scan("d", "", 10)[0]) == 3

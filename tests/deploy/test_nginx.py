@@ -26,7 +26,7 @@ from tests.support.waiting import CEILING_S, until
 
 LONG_READ = ("POST", "/collections/a/duplicates")
 READS = [
-    *(("GET", path) for path in ("/collections/a/documents/1", "/explain?a=x&b=y")),
+    *(("GET", path) for path in ("/aliases", "/collections/a/documents/1", "/explain?a=x&b=y")),
     *(
         ("POST", path)
         for path in ("/similarity", "/search", "/search?a=b", "/suggest", "/explain", "/explain/difference")
@@ -51,6 +51,8 @@ WRITES = [
             ("POST", "/collections/a/delete"),
             ("PATCH", "/collections/a/documents"),
             ("PUT", "/collections/a/glossary"),
+            ("PUT", "/aliases/a"),
+            ("DELETE", "/aliases/a"),
             ("PUT", "/collections/a/reembedding"),
             ("POST", "/collections/a/reembedding/step"),
             ("DELETE", "/collections/a/documents/1"),

@@ -38,7 +38,9 @@ State: TypeAlias = Mapping[str, int]  # expected content of a collection: the se
 # operations in order, and the content of the collection after each; None where it does not change
 SCRIPT: tuple[tuple[str, State | None], ...] = (
     ("upsert", {"a": 1, "b": 2, "c": 3, "d": 4}),
+    ("lead c", None),
     ("delete a", {"b": 2, "c": 3, "d": 4}),
+    ("lead d", None),
     ("upsert", {"b": 5, "c": 3, "d": 4, "a": 6}),
     ("save", None),
     ("gloss 1", None),
@@ -47,7 +49,8 @@ SCRIPT: tuple[tuple[str, State | None], ...] = (
     ("rebuild", None),
     ("gloss 2", None),
     ("upsert", {"b": 11, "c": 12, "d": 13, "a": 15}),
-    ("recreate", {}),
+    ("lead c", None),
+    ("recreate", {}),  # which deletes the alias
     ("upsert", {"c": 16, "z": 17}),
     ("save", None),
 )
@@ -86,6 +89,8 @@ async def perform(local: LocalNode, action: str, before: State, after: State) ->
             await local.write("c", lambda store: store.delete("c", doc_id))
         case ["gloss", glossary]:
             await local.write("c", lambda store: store.set_glossary("c", glossary))
+        case ["lead", name]:
+            await local.write(name, lambda store: store.set_alias("now", name))
         case ["save"]:
             await local.save()
         case ["rebuild"]:
@@ -137,6 +142,20 @@ def glossaries() -> list[str]:
     return found
 
 
+def aliases() -> list[Mapping[str, str]]:
+    """Aliases before the script and after each line of it."""
+    leads: list[Mapping[str, str]] = [{}]
+    for action, _ in SCRIPT:
+        match action.split():
+            case ["lead", name]:
+                leads.append({"now": name})
+            case ["recreate"]:
+                leads.append({})
+            case _:
+                leads.append(leads[-1])
+    return leads
+
+
 def check_files(home: Path, done: Path) -> None:
     """Start on the files that the crash left; raise if a completed line is lost, or the files are inconsistent."""
     lines = done.stat().st_size if done.exists() else 0
@@ -145,6 +164,7 @@ def check_files(home: Path, done: Path) -> None:
         local = opened(home)
         await local.refresh_indexes()
         allowed = states()[lines : lines + 2]  # the line that was running at the crash may be done or not
+        assert await local.read(lambda store: store.aliases()) in aliases()[lines : lines + 2]
         if SCRIPT[min(lines, len(SCRIPT) - 1)][0] == "recreate" and "c" not in await names(local):
             await local.write("c", lambda store: store.create("c", SETTINGS))  # it crashed between drop and create
         documents, _ = await local.read(lambda store: store.scan("c", "", 100))
@@ -191,6 +211,7 @@ def main(folder: Path, every: int) -> None:
     prepared, home, done = folder / "prepared", folder / "home", folder / "done"
     store = SqlDocumentStore(sqlite_engine(prepared / "documents.sqlite"))
     store.create("c", SETTINGS)
+    store.create("d", SETTINGS)
     store.close()
     status, step = CRASHED, 1 - every
     while status == CRASHED:

@@ -167,6 +167,10 @@ def use_a_collection(client: GeneratedClient) -> None:
     points = client.call("map_documents", "typed", body=client.MapRequest(field="kind")).points
     assert [(each.id, each.value) for each in points] == [("a/b", "complaint"), ("c", None)]
     assert client.call("delete_matching", "typed", body=client.DeleteRequest(ids=["none"])).deleted == 0
+    body = client.AliasRequest(collection="typed")
+    assert client.call("set_alias", "typed-now", body=body).collection == "typed"
+    assert "typed-now" in [each.name for each in client.call("list_aliases").aliases]
+    client.call("delete_alias", "typed-now")
 
 
 def search_and_explain(client: GeneratedClient) -> None:

@@ -93,7 +93,7 @@ def test_opposites_fall_and_untouched_documents_keep_their_scores(api: Api) -> N
 
 
 @pytest.mark.parametrize("mode", ["vector", "hybrid"])
-def test_pooled_measures_read_a_phrase_that_is_missing_as_its_equal(api: Api, mode: str) -> None:
+def test_pooled_measures_read_a_missing_phrase_as_its_equal(api: Api, mode: str) -> None:
     found = search(api, "is an RMA needed? PSU", mode=mode, explain=True)
     assert found["read_as"] == "is an return authorization needed? 电源"
     assert found["hits"][0]["explanation"]["by_glossary"] is None

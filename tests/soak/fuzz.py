@@ -40,6 +40,8 @@ from tests.support.wide_console import wide_console
 
 READ, WRITTEN = "default", "written"  # the collections that are read from and written to
 DOCUMENT = "shipping-001"
+EMPTY: Mapping[str, str] = {}
+GONE = {"DELETE /collections/{name}": EMPTY, "DELETE /aliases/{name}": {"collection": READ}}  # bodies that create them
 COMPARED = {"a": DOCUMENT, "b": "shipping-002"}
 # every invalid request is refused, and each operation has many kinds of them: with fewer, both kinds are about as many
 VALID_PER_INVALID = 8
@@ -136,10 +138,11 @@ class ExistingNames:
         self._http.close()
 
     def _path(self, operation: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        if operation == "PUT /collections/{name}":
+        if operation in ("PUT /collections/{name}", "PUT /aliases/{name}"):
             return {"name": f"new-{next(self._numbers)}"}  # an existing one may have other settings
-        if operation == "DELETE /collections/{name}":
-            return {"name": self._create(f"/collections/gone-{next(self._numbers)}")}
+        if operation in GONE:
+            path = operation.partition(" ")[2].replace("{name}", f"gone-{next(self._numbers)}")
+            return {"name": self._create(path, GONE[operation])}
         if operation == "DELETE /collections/{name}/documents/{doc_id}":
             document = {"id": f"gone-{next(self._numbers)}", "text": "a text"}
             self._http.post(f"/collections/{WRITTEN}/documents", json={"documents": [document]}).raise_for_status()
@@ -152,8 +155,8 @@ class ExistingNames:
         name = WRITTEN if writes else self._model if "/models/" in operation else READ
         return {key: value for key, value in (("name", name), ("doc_id", DOCUMENT)) if key in parameters}
 
-    def _create(self, path: str) -> str:
-        self._http.put(path, json={}).raise_for_status()
+    def _create(self, path: str, body: Mapping[str, str] = EMPTY) -> str:
+        self._http.put(path, json=body).raise_for_status()
         return path.rpartition("/")[2]
 
     def _create_reembedding(self, path: str) -> str:

@@ -21,6 +21,7 @@ from semblance_client.errors import (
     Unreachable,
 )
 from semblance_client.steps import Call, ListCall, Request, Retries
+from semblance_client.vocabulary.aliases import Alias
 from semblance_client.vocabulary.collections import Collection
 from semblance_client.vocabulary.difference import ComparedDocument, DifferencePart, Partner, ScoreDifference, Share
 from semblance_client.vocabulary.documents import (
@@ -41,6 +42,7 @@ from semblance_client.vocabulary.search import Hit, Hits, SearchResults
 from semblance_client.vocabulary.similarity import Similarities, SimilarityMatrix
 
 __all__ = [
+    "Alias",
     "AsyncClient",
     "BadRequest",
     "CalibratedMeasure",

@@ -2,6 +2,7 @@
 
 from semblance.service.api.other_apis import cohere, ollama, openai, rerank, tei, vllm
 from semblance.service.api.routes import (
+    aliases,
     collections,
     documents,
     duplicates,
@@ -24,6 +25,7 @@ _MODULES = (
     vllm,
     openai,
     collections,
+    aliases,
     reembeddings,
     documents,
     matching,

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from fastapi import APIRouter, Path, Response
-from pydantic import Field
+from fastapi import APIRouter, Response
 from semblance_client.vocabulary.collections import Collection, CollectionList, CollectionRequest
-from semblance_client.vocabulary.fields import NAME_PATTERN
 from semblance_client.vocabulary.glossary import Glossary, GlossaryRequest
 
-from semblance.service.api.parameters import CollectionInPath
+from semblance.service.api.parameters import CollectionInPath, NameInPath, NewName
 from semblance.service.api.routing import StrictRoute, Use
 from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.glossaries import Glossaries
 
 router = APIRouter(tags=["collections"], route_class=StrictRoute)
-
-NewName = Annotated[
-    str,
-    Field(pattern=NAME_PATTERN, description="Lower-case letters, digits, '.', '_' and '-'."),
-    Path(examples=["mine"]),
-]
 
 
 @router.put(
@@ -66,6 +56,6 @@ async def get_glossary(name: CollectionInPath, glossaries: Use[Glossaries]) -> G
 
 
 @router.delete("/collections/{name}", summary="Delete a collection", status_code=204)
-async def delete_collection(name: CollectionInPath, collections: Use[Collections]) -> None:
-    """Delete a collection with its documents."""
+async def delete_collection(name: NameInPath, collections: Use[Collections]) -> None:
+    """Delete a collection with its documents and aliases; an alias is not accepted here."""
     await collections.drop(name)

@@ -20,7 +20,7 @@ from semblance_client.vocabulary.matching import MAX_PAGE
 
 from semblance.service.api.edge.context import context_of
 from semblance.service.api.ndjson import MEDIA_TYPE, StoreReport, StreamAnswer, answer_lines, read_lines
-from semblance.service.api.parameters import CollectionInPath, DocumentInPath
+from semblance.service.api.parameters import CollectionInPath, DocumentInPath, collection_of
 from semblance.service.api.paths import DOCUMENTS
 from semblance.service.api.routing import StrictRoute, Use
 from semblance.service.observability.metrics import Metrics
@@ -92,7 +92,7 @@ async def store_documents(name: CollectionInPath, body: DocumentsRequest, docume
 
 async def _store_lines(request: Request) -> Response:
     services: Services = request.app.state.services
-    name = request.path_params["name"]
+    name = await collection_of(request.path_params["name"], request)
     # reject an unknown collection with its own status, before the response begins
     await services[IndexDocuments].check_writable(name)
     lines = read_lines(request.stream(), services[Settings].max_body_bytes)

@@ -25,7 +25,7 @@ from semblance.service.cli.index.rows import DocumentRows
 from semblance.service.cli.toolbox.console import counter_bar, print_line
 from semblance.service.cli.toolbox.exits import exit_on
 from semblance.service.cli.toolbox.options import LOCAL_URL, IdField, TextFields, Url
-from semblance.service.documents.lock import lock_home
+from semblance.service.documents.databases.lock import lock_home
 from semblance.service.errors import SpaceMismatch, UnknownCollection
 from semblance.service.settings import Settings, read_settings
 from semblance.service.usecases.collections import Collections

@@ -119,6 +119,11 @@ class StatelessReplica:
         await self._try_to_wait_for(name)
         return result
 
+    async def resolve(self, name: str, *, latest: bool = False) -> str:
+        """As `CollectionAccess.resolve`: by the primary."""
+        del latest
+        return await self.read(lambda store: store.resolve(name))
+
     async def search(self, query: Callable[[DocumentStore], Result]) -> Result:
         """Run a query on the index and the primary, in a separate pool that never delays reads."""
         return await self._searcher.run(query, self.primary.store)
@@ -161,7 +166,10 @@ class StatelessReplica:
         return version
 
     async def drop(self, name: str) -> None:
-        """Delete a collection, and later its index. Raises UnknownCollection, StoreUnavailable."""
+        """Delete a collection, and later its index.
+
+        Raises UnknownCollection, AliasConflict, StoreUnavailable.
+        """
         await self.primary.run_long(lambda store: store.drop(name))
         await self._try_to_wait_for(name)
 

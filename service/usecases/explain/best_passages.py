@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -116,6 +116,7 @@ class BestPassages:
         Raises:
             UnknownCollection, UnknownDocument, SpaceMismatch, InvalidRequest, WriteConflict: see the errors of service.
         """
+        query = replace(query, collection=await self._access.resolve(query.collection))
         names = " or ".join(map(repr, query.documents))
         conflict = f"document {names} was rewritten during the request"
         read, indexed = await retry_on_conflict(lambda: self._read(query), conflict)

@@ -21,7 +21,7 @@ from semblance.service.replication.copier import Copier, DirectWriter
 def back_up(store: DocumentStore, copy: CopyStore, advance: Callable[[int], None]) -> None:
     """Bring an empty copy up to a store, during writes to it.
 
-    Each collection of the copy is a consistent state at one version.
+    Each collection of the copy is a consistent state at one version. Aliases lead where they led at the start.
 
     Args:
         store: the source.
@@ -29,15 +29,18 @@ def back_up(store: DocumentStore, copy: CopyStore, advance: Callable[[int], None
         advance: progress callback: receives the number of documents of each page.
     """
     copier = Copier(store, copy, DirectWriter(), on_page=advance)
-    for collection in store.collections():
+    collections, aliases = store.collections_and_aliases()
+    for collection in collections:
         _copy_settled(store, copy, copier, collection.name)
+    copy.replace_aliases(aliases)
 
 
 def restore(backup: DocumentStore, store: MaintainedStore, advance: Callable[[int], None]) -> None:
-    """Replace all collections by those of a backup, all or nothing, with new epochs."""
-    store.replace_all(
+    """Replace all collections and aliases by those of a backup, all or nothing, with new epochs."""
+    contents = (
         CollectionContents(collection, _pages(backup, collection, advance)) for collection in backup.collections()
     )
+    store.replace_all(contents, backup.aliases())
 
 
 def _copy_settled(store: DocumentStore, copy: CopyStore, copier: Copier, name: str) -> None:

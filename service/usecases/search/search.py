@@ -55,6 +55,7 @@ class Search:
             UnknownCollection, UnknownModel, UnknownMeasure, NotExplainable, SpaceMismatch, VersionMismatch,
             VersionNotReached, InvalidRequest, WriteConflict: see the errors of models and service.
         """
+        request = request.model_copy(update={"collection": await self._access.resolve(request.collection)})
         params = SearchParams.of(request, self._limits)
         for _ in range(ATTEMPTS):
             try:

@@ -17,7 +17,7 @@ from semblance.service.usecases.text_embedder import TextEmbedder
 
 
 async def written_out(params: SearchParams, index: IndexReader, access: CollectionAccess) -> SearchParams:
-    """The search with other queries where the collection has no phrase of its own, but an equal one.
+    """The search with other queries where the collection lacks a phrase, but has an equal one.
 
     It is for measures of pooled vectors, which compare no words: others obey the glossary.
     """

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import httpx2
 import pytest
-from semblance_client import AsyncClient, Client, Conflict, Document, NotFound, Spans
+from semblance_client import Alias, AsyncClient, Client, Conflict, Document, NotFound, Spans
 
 Body: TypeAlias = dict[str, Any]
 
@@ -109,6 +109,21 @@ def test_collections_are_created_listed_and_deleted(client: Client) -> None:
     client.delete_collection("calls")
     with pytest.raises(NotFound):
         client.collection("calls")
+
+
+def test_aliases_are_switched_listed_and_deleted(client: Client) -> None:
+    client.create_collection("aliased")
+    for collection in ("default", "aliased"):
+        assert client.set_alias("an-alias", collection) == Alias(name="an-alias", collection=collection)
+        assert client.collection("an-alias").name == collection
+    assert Alias(name="an-alias", collection="aliased") in client.aliases()
+    with pytest.raises(Conflict) as refused:
+        client.delete_collection("an-alias")
+    assert refused.value.code == "alias_conflict"
+    client.delete_alias("an-alias")
+    with pytest.raises(NotFound):
+        client.delete_alias("an-alias")
+    client.delete_collection("aliased")
 
 
 @pytest.mark.parametrize("name", ["1", "a/b c?d=e#f", "ключ/私 100%", "x//y", "&+;"])

@@ -234,8 +234,25 @@ def test_the_requests_above_cover_every_route_with_a_collection(send: Send) -> N
         (method, path.partition("?")[0].replace("/documents/a", "/documents/{doc_id}"))
         for method, path, _ in requests_of("{name}").values()
     }
-    others = {("PUT", "/collections/{name}"), ("GET", "/v1/models/{name}")}
+    others = {(method, "/aliases/{name}") for method in ("PUT", "DELETE")}
+    others |= {("PUT", "/collections/{name}"), ("GET", "/v1/models/{name}")}
     assert described <= tested | others
+
+
+def test_every_route_takes_an_alias_that_the_key_reaches(send: Send) -> None:
+    assert send(OPS, "PUT", "/aliases/faq-now", {"collection": "hr"}).status_code == 201
+    assert send(OPS, "PUT", "/aliases/now", {"collection": "faq"}).status_code == 201
+    for route in requests_of(""):
+        codes = [send(FAQ, *requests_of(name)[route]) for name in ("faq-now", "now")]
+        found, hidden = ("" if each.status_code == 204 else each.json().get("code", "") for each in codes)
+        assert found == {"drop": "alias_conflict"}.get(route, found), route
+        assert (found in ("unknown_collection", "forbidden"), hidden) == (False, "unknown_collection"), route
+    assert ids(send(FAQ, "POST", "/search", {"query": "a dog", "collection": "faq-now"})) >= set("bs")
+    assert ids(send(ACME, "POST", "/search", {"query": "a cat", "collection": "now"})) == SEEN[ACME]
+    assert [each["name"] for each in send(FAQ, "GET", "/aliases").json()["aliases"]] == ["faq-now"]
+    assert code_of(send(FAQ, "PUT", "/aliases/faq-now", {"collection": "hr"})) == (404, "unknown_collection")
+    assert code_of(send(FAQ, "DELETE", "/aliases/now")) == (403, "forbidden")
+    assert send(FAQ, "DELETE", "/aliases/faq-now").status_code == 204
 
 
 def test_only_reached_collections_are_listed_created_and_dropped(send: Send) -> None:

@@ -14,9 +14,9 @@ from typer.testing import CliRunner, Result
 
 from semblance.service.cli.main import app
 from semblance.service.documents import backup_folder
+from semblance.service.documents.databases.lock import lock_home
 from semblance.service.documents.databases.postgresql import postgresql_engine
 from semblance.service.documents.databases.sqlite import sqlite_engine
-from semblance.service.documents.lock import lock_home
 from semblance.service.documents.schema import documents
 from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.errors import BadBackup

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from semblance.service.documents.databases.lock import lock_home
 from semblance.service.documents.databases.sqlite import sqlite_engine
-from semblance.service.documents.lock import lock_home
 
 
 @pytest.fixture

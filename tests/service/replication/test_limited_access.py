@@ -465,6 +465,36 @@ async def test_only_reached_collections_are_listed_and_created(whole: Service) -
     assert [each.name for each in whole.store.collections()] == ["faq", "faq-3", "hr"]
 
 
+async def test_an_alias_is_reached_by_its_own_name(whole: Service) -> None:
+    """Whatever it leads to, of which a filter still hides documents, and for one request only."""
+    await whole.put({"a": ("cat", {"tenant": "acme"}), "b": ("cat", {"tenant": "zeta"})}, "secret")
+    await whole.put({}, "faq-1")
+    for name, collection in (("faq", "secret"), ("now", "faq-1"), ("faq-now", "faq-1")):
+        await whole.collections.set_alias(name, collection)
+    request = SearchRequest(query="cat", collection="faq", mode="vector")
+    for limits, ids in ((FAQ, {"a", "b"}), (BOTH, {"a"})):
+        with permission(limits):
+            [result] = (await whole.search.search(request)).results
+        assert {hit.id for hit in result.hits} == ids
+        with permission(limits), pytest.raises(UnknownCollection):
+            await whole.search.search(request.model_copy(update={"collection": "secret"}))
+        with permission(limits), pytest.raises(UnknownCollection):
+            await whole.collections.resolve("now", latest=False)
+    with permission(FAQ):
+        listed = (await whole.collections.aliases()).aliases
+        assert [(each.name, each.collection) for each in listed] == [("faq", "secret"), ("faq-now", "faq-1")]
+        with pytest.raises(Forbidden, match="may set or delete no alias 'now': it reaches faq"):
+            await whole.collections.set_alias("now", "faq-1")
+        with pytest.raises(Forbidden):
+            await whole.collections.drop_alias("now")
+        with pytest.raises(UnknownCollection):
+            await whole.collections.set_alias("faq-now", "secret")
+        await whole.collections.drop_alias("faq-now")
+    with permission(ACME), pytest.raises(Forbidden):
+        await whole.collections.set_alias("faq", "faq-1")
+    assert whole.store.aliases() == {"faq": "secret", "now": "faq-1"}
+
+
 async def test_a_filter_refuses_what_concerns_all_documents(whole: Service) -> None:
     """Keys with a filter have no scope for it either."""
     await whole.put({"a": ("cat", {"tenant": "acme"}), "b": ("cat", {"tenant": "zeta"})})

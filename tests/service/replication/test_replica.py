@@ -6,7 +6,7 @@ import asyncio
 import random
 import shutil
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -34,6 +34,7 @@ from semblance.service.ports.documents import (
     Collection,
     CollectionSettings,
     Document,
+    DocumentChange,
     Reembedding,
     Version,
     Write,
@@ -43,6 +44,7 @@ from semblance.service.replication.follower import RETRY_S, Follower
 from semblance.service.replication.local_node import LocalNode
 from semblance.service.replication.primary import Notices, Primary, Timeouts
 from semblance.service.replication.replica import Replica
+from semblance.service.usecases.maintenance.backup import back_up, restore
 from tests.support.damaged_pages import count_pages, overwrite_leaf_pages, overwrite_page
 from tests.support.fake_clock import FakeClock
 from tests.support.servers.postgres_server import PostgresServer
@@ -102,8 +104,8 @@ class WatchedReplica(Replica):
         rounds = []
         follow = Follower._round
 
-        async def counted(follower: Follower, collections: Sequence[Collection]) -> None:
-            await follow(follower, collections)
+        async def counted(follower: Follower, collections: Sequence[Collection], aliases: Mapping[str, str]) -> None:
+            await follow(follower, collections, aliases)
             rounds.append(follower)
 
         with patch.object(Follower, "_round", counted):
@@ -363,6 +365,85 @@ async def test_a_recreated_collection_shows_nothing_of_its_former_epoch(
         await eventually_finds(a, 1, None)
 
 
+def create_second(store: DocumentStore) -> object:
+    return store.create("c2", SETTINGS)
+
+
+async def eventually_leads(one: Replica, target: str, name: str = "now") -> None:
+    async def leads() -> bool:
+        return await one.resolve(name) == target
+
+    await eventually(leads, target)
+
+
+async def test_replicas_follow_an_alias_and_write_where_it_leads(database: PostgresServer, tmp_path: Path) -> None:
+    async with pair(database.url, tmp_path) as (a, b):
+        await a.write("c2", create_second)
+        for target in ("c", "c2"):
+            await a.write(target, lambda store, target=target: store.set_alias("now", target))  # type: ignore[misc]
+            assert await a.resolve("now") == target, "a replica sees its own switch at once"
+            assert await b.resolve("now", latest=True) == target
+            await eventually_leads(b, target)
+        await b.write("now", lambda store: store.drop_alias("now"))
+        assert await b.resolve("now") == "now"
+        await eventually_leads(a, "now")
+
+
+async def test_an_alias_switches_once_its_collection_is_copied_whole(
+    database: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until then the former one is served whole, even if it is deleted at once."""
+    with filled_primary(database.url) as primary:
+        primary.set_alias("now", "c")
+        async with replica(database.url, tmp_path) as one:
+            copying, go_on, put = threading.Event(), threading.Event(), SqlDocumentStore.put
+
+            def slow_put(store: SqlDocumentStore, name: str, changes: Sequence[DocumentChange]) -> None:
+                copying.set()
+                assert go_on.wait(CEILING_S)
+                put(store, name, changes)
+
+            monkeypatch.setattr(SqlDocumentStore, "put", slow_put)
+            create_second(primary)
+            upsert("new", 2, "c2")(primary)
+            primary.set_alias("now", "c2")
+            primary.drop("c")
+            await eventually(copying.is_set)
+            assert [await one.resolve("now"), await one.resolve("now", latest=True)] == ["c", "c2"]
+            assert await nearest(one, 1) == ["d"]
+            led = set()
+
+            async def switched() -> bool:
+                led.add(target := await one.resolve("now"))
+                return target == "c2"
+
+            go_on.set()
+            await eventually(switched)
+            assert led <= {"c", "c2"}, "the alias was never missing"
+            _, index = await one.current("c2", None)
+            assert len(index) == 1
+            await eventually_finds(one, 1, None)
+
+
+async def test_a_restored_collection_never_lacks_its_alias(database: PostgresServer, tmp_path: Path) -> None:
+    with filled_primary(database.url) as primary:
+        primary.set_alias("now", "c")
+        async with replica(database.url, tmp_path) as one:
+            backup = SqlDocumentStore(sqlite_engine(tmp_path / "backup.sqlite"))
+            back_up(primary, backup, lambda _: None)
+            primary.set_alias("later", "c")
+            await eventually_leads(one, "c", "later")
+            restore(backup, primary, lambda _: None)
+
+            async def restored() -> bool:
+                assert await one.resolve("now") == "c"
+                return await one.resolve("later") == "later"
+
+            await eventually(restored)
+            await eventually_finds(one, 1, ["d"])
+            backup.close()
+
+
 async def test_a_replica_builds_the_next_index_before_it_switches(database: PostgresServer, tmp_path: Path) -> None:
     """A write based on the state before the re-embedding is refused."""
     async with pair(database.url, tmp_path) as (a, b):
@@ -405,11 +486,15 @@ async def test_a_collection_that_cannot_be_copied_does_not_affect_others(
 
         monkeypatch.setattr(a.copy, "put", refuse)
         with filled_primary(database.url) as elsewhere:
+            elsewhere.set_alias("now", "c")
             elsewhere.create("bad", SETTINGS)
             bad = upsert("d", 1, "bad")(elsewhere)
             await eventually(lambda: a.failed_collections == 1)
+            elsewhere.set_alias("now", "bad")
             upsert("e", 2)(elsewhere)
         await eventually_finds(a, 1, ["d", "e"])
+        await a.followed()
+        assert await a.resolve("now") == "c", "which is served whole"
         with pytest.raises(VersionNotReached):
             await a.current("bad", bad)
         a.clock.now += 2 * TIMEOUTS.lag_s
@@ -418,6 +503,7 @@ async def test_a_collection_that_cannot_be_copied_does_not_affect_others(
         a.clock.now += RETRY_S
         await eventually(lambda: a.failed_collections == 0)
         await a.current("bad", bad)
+        await eventually_leads(a, "bad")
 
 
 async def test_a_replica_with_an_unwritable_copy_does_not_keep_up(

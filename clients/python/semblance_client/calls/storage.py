@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from semblance_client.calls import wire
 from semblance_client.calls.wire import FacetCounts, NewDocument
 from semblance_client.steps import Call
+from semblance_client.vocabulary.aliases import Alias, AliasList
 from semblance_client.vocabulary.collections import Collection, CollectionList
 from semblance_client.vocabulary.documents import Changed, Deleted, DocumentPage, ReadDocument, Stored
 from semblance_client.vocabulary.glossary import Glossary, GlossaryGroup, StemLanguage
@@ -89,8 +90,35 @@ def glossary(name: str) -> Call[Glossary]:
 
 
 def delete_collection(name: str) -> Call[None]:
-    """Delete a collection with its documents. Raises NotFound."""
+    """Delete a collection with documents and aliases. Raises NotFound; Conflict for an alias."""
     return Call(wire.request("DELETE", wire.collection_path(name)), wire.nothing, repeatable=False)
+
+
+def set_alias(name: str, collection: str) -> Call[Alias]:
+    """Create an alias, or switch it to another collection at once. Raises NotFound, Conflict.
+
+    Args:
+        name: of the alias; it serves wherever the name of a collection does, except to delete that.
+        collection: to which it leads from now on.
+
+    Example:
+        >>> client.set_alias("help", "default").collection
+        'default'
+        >>> client.collection("help").name
+        'default'
+    """
+    request = wire.request("PUT", wire.alias_path(name), {"collection": collection})
+    return Call(request, Alias.model_validate_json, repeatable=False)
+
+
+def aliases() -> Call[list[Alias]]:
+    """List all aliases, by name."""
+    return wire.get("/aliases", lambda body: AliasList.model_validate_json(body).aliases)
+
+
+def delete_alias(name: str) -> Call[None]:
+    """Delete an alias, and leave its collection. Raises NotFound."""
+    return Call(wire.request("DELETE", wire.alias_path(name)), wire.nothing, repeatable=False)
 
 
 def add_documents(

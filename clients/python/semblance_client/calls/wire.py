@@ -94,6 +94,11 @@ def collection_path(name: str) -> str:
     return f"/collections/{_segment(name)}"
 
 
+def alias_path(name: str) -> str:
+    """Path of an alias."""
+    return f"/aliases/{_segment(name)}"
+
+
 def document_path(collection: str, id_: str) -> str:
     """Path of a document."""
     return f"{documents_path(collection)}/{_segment(id_)}"

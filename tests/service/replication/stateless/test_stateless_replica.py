@@ -98,6 +98,16 @@ async def test_all_replicas_find_what_one_writes(database: PostgresServer, milvu
             await b.current("c", None)
 
 
+async def test_all_replicas_follow_an_alias_at_once(database: PostgresServer, milvus: str) -> None:
+    async with stateless_replica(database.url, milvus) as a, stateless_replica(database.url, milvus) as b:
+        version = await filled(a, 2)
+        await a.write("c", lambda store: store.set_alias("now", "c"))
+        collection, _ = await b.current(await b.resolve("now"), version)
+        assert collection.name == "c"
+        await b.write("now", lambda store: store.drop_alias("now"))
+        assert await a.resolve("now") == "now"
+
+
 async def test_another_replica_fills_the_index_after_the_first(database: PostgresServer, milvus: str) -> None:
     async with stateless_replica(database.url, milvus) as survivor:
         async with stateless_replica(database.url, milvus) as a:
