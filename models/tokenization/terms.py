@@ -12,6 +12,7 @@ word boundaries of Unicode (UAX 29), only where words have no other spaces; else
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple, TypeAlias
@@ -128,13 +129,16 @@ def places(text: str, query: Sequence[Term]) -> dict[str, list[tuple[int, int]]]
     >>> places("E-4711 or e 12", query_terms("E-12"))
     {'e': [(10, 11)], '12': [(12, 14)], 'e-12': []}
     """
-    terms = list(document_terms(text))
-    known = {term.text for term in terms}
+    found: defaultdict[str, list[Term]] = defaultdict(list)
+    for term in document_terms(text):
+        found[term.text].append(term)
 
     def spans(query: Term) -> list[tuple[int, int]]:
-        others = {word for phrase in query.alternatives if known.issuperset(phrase) for word in phrase}
-        others |= set(words_of_stem(query.text, [*known], query.stems))
-        return [(term.start, term.end) for term in terms if query.finds(term) or term.text in others]
+        others = {word for phrase in query.alternatives if found.keys() >= set(phrase) for word in phrase}
+        others.update(words_of_stem(query.text, [*found], query.stems))
+        own = [term for term in found.get(query.text, ()) if query.finds(term) or query.text in others]
+        own += [term for word in others - {query.text} for term in found[word]]
+        return sorted((term.start, term.end) for term in own)
 
     return {each.text: spans(each) for each in query}
 

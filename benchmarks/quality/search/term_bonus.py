@@ -80,9 +80,7 @@ def gains(encoder: Encoder, task: Retrieval, bonuses: Sequence[Bonus]) -> dict[B
     ids = [doc_id for doc_id, text in task.corpus.items() if text.strip()]
     texts = [task.corpus[doc_id] for doc_id in ids]
     cosines = unit_vectors(encoder, list(task.queries.values()), "query") @ unit_vectors(encoder, texts, "document").T
-    terms = Bm25()
-    for text in texts:
-        terms.add(TextTerms.of(text))
+    terms = bm25_of(texts)
     found: dict[Bonus, list[float]] = {bonus: [] for bonus in bonuses}
     for (query, text), own in zip(task.queries.items(), cosines, strict=True):
         scores = np.zeros(len(ids))
@@ -92,6 +90,14 @@ def gains(encoder: Encoder, task: Retrieval, bonuses: Sequence[Bonus]) -> dict[B
             best = np.argsort(-(own + bonus.of(scores)), kind="stable")[:BEST]
             found[bonus].append(ndcg([ids[at] for at in best], task.relevance[query], BEST))
     return found
+
+
+def bm25_of(texts: Sequence[str]) -> Bm25:
+    """An index of the terms of texts, in their order."""
+    index = Bm25()
+    for text in texts:
+        index.add(TextTerms.of(text))
+    return index
 
 
 def unit_vectors(encoder: Encoder, texts: Sequence[str], role: Role) -> Doubles:

@@ -29,6 +29,7 @@ K1 = 1.2
 B = 0.75
 COMMON_SHARE = 0.05  # of the rows; a term of more only scores rows that other terms found, where that is exact
 MAX_TERMS = 256  # of a query; of more, the rarest are searched
+MANY_ROWS = 1000  # more are looked up in an array of all
 FEW_SHARE = 0.01  # of the rows; fewer allowed ones are scored one by one
 _UINT32, _UINT64 = "I", "Q"  # type codes of arrays
 _PART = "\x1f"  # begins the name under which a part of a code is kept, apart from the same word outside of codes
@@ -50,6 +51,10 @@ class _QueryTerm:
 
     def counts_in(self, rows: Rows) -> Counts:
         """Number of times that each of some rows has it."""
+        if len(rows) > MANY_ROWS:
+            every = np.zeros(max(int(self.rows[-1]), int(rows.max())) + 1, np.uint32)
+            every[self.rows] = self.counts
+            return every[rows]
         at = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
         return np.where(self.rows[at] == rows, self.counts[at], 0)
 
@@ -308,13 +313,21 @@ def _names_found(word: str, kind: Kind) -> Sequence[str]:
 
 def _merged(lists: Sequence[tuple[TermArray, TermArray]]) -> tuple[TermArray, TermArray]:
     """Ascending rows of several lists, with the sum of their counts."""
-    filled = [each for each in lists if len(each[0])]
-    if len(filled) < 2:
-        return filled[0] if filled else lists[0]
-    rows, places = np.unique(np.concatenate([rows for rows, _ in filled]), return_inverse=True)
-    counts = np.zeros(len(rows), np.uint32)
-    np.add.at(counts, places, np.concatenate([counts for _, counts in filled]))
-    return rows, counts
+    longest, *others = sorted(lists, key=lambda each: -len(each[0]))
+    for each in others:
+        if len(each[0]):
+            longest = _with(longest, each)
+    return longest
+
+
+def _with(one: tuple[TermArray, TermArray], other: tuple[TermArray, TermArray]) -> tuple[TermArray, TermArray]:
+    """Two lists as one; the second is the shorter one, as a rule by far."""
+    (rows, counts), (more, of_more) = one, other
+    at = np.searchsorted(rows, more)
+    new = rows[np.minimum(at, len(rows) - 1)] != more
+    counts = counts.copy()
+    counts[at[~new]] += of_more[~new]
+    return np.insert(rows, at[new], more[new]), np.insert(counts, at[new], of_more[new])
 
 
 def _common(lists: Sequence[tuple[TermArray, TermArray]]) -> tuple[TermArray, TermArray]:

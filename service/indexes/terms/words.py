@@ -26,12 +26,46 @@ Numbers: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
+class _OfLength:
+    """Words of one length, the most frequent first.
+
+    Attributes:
+        words: n words.
+        rows: (n,) the number of rows that each is in.
+        letters: (n,) the set of letters of each, as `_letters` has it.
+    """
+
+    words: Sequence[str]
+    rows: Numbers
+    letters: NDArray[np.uint64]
+
+    @classmethod
+    def of(cls, counted: Sequence[tuple[str, int]]) -> _OfLength:
+        words = [word for word, _ in counted]
+        return cls(words, np.array([rows for _, rows in counted], np.int64), _letters(words))
+
+    def alike(self, letters: NDArray[np.uint64], edits: int, least: int) -> list[str]:
+        """Those that `least` rows have, and whose letters some edits of a word can make."""
+        count = int(np.searchsorted(-self.rows, -least, side="right"))
+        different = np.bitwise_count(self.letters[:count] ^ letters)  # an edit removes a letter, adds one, or both
+        return [self.words[at] for at in np.flatnonzero(different <= 2 * edits).tolist()]
+
+
+def _letters(words: Sequence[str]) -> NDArray[np.uint64]:
+    """(n,) the set of letters of words of one length, a bit each; some letters share a bit."""
+    points = np.array(words, f"U{len(words[0])}").view(np.uint32).reshape(len(words), -1)
+    bits = np.uint64(1) << (points % 64).astype(np.uint64)
+    letters: NDArray[np.uint64] = np.bitwise_or.reduce(bits, axis=1)
+    return letters
+
+
+@dataclass(frozen=True, slots=True)
 class _Words:
-    """Words in order, and by length the most frequent first, with the number of their rows."""
+    """Words in order, with the number of their rows, and by length."""
 
     sorted: Sequence[str] = ()
     rows: Numbers = field(default_factory=lambda: np.empty(0, np.int64))
-    by_length: dict[int, tuple[Sequence[str], Numbers]] = field(default_factory=dict)
+    by_length: Mapping[int, _OfLength] = field(default_factory=dict)
 
     @classmethod
     def of(cls, terms: TermRows) -> _Words:
@@ -43,17 +77,14 @@ class _Words:
         return cls(
             [word for word, _ in pairs],
             np.array([rows for _, rows in pairs], np.int64),
-            {
-                length: ([word for word, _ in own], np.array([rows for _, rows in own], np.int64))
-                for length, own in lengths.items()
-            },
+            {length: _OfLength.of(own) for length, own in lengths.items()},
         )
 
 
 class IndexWords:
     """Words without digits among the names of `TermRows`, which may get more but never lose any.
 
-    A word is compared to all of similar length that enough rows have. Thread-safe.
+    A word is compared to all of similar length and letters that enough rows have. Thread-safe.
     """
 
     def __init__(self, terms: TermRows) -> None:
@@ -76,10 +107,10 @@ class IndexWords:
         """
         words, recent = self._updated(rows)
         choices = [each for each in recent if abs(len(each) - len(word)) <= edits]
+        letters = _letters([word])
         for length in range(len(word) - edits, len(word) + edits + 1):
-            own, having = words.by_length.get(length, ((), np.empty(0, np.int64)))
-            # the number of rows may have grown since it was read
-            choices += own[: int(np.searchsorted(-having, -(least // _MORE_ROWS), side="right"))]
+            if own := words.by_length.get(length):
+                choices += own.alike(letters, edits, least // _MORE_ROWS)  # rows may have grown since they were counted
         if not choices:
             return []
         [found] = process.cdist([word], choices, scorer=OSA.distance, score_cutoff=edits, dtype=np.uint8)

@@ -205,6 +205,8 @@ def requests_of(name: str) -> Mapping[str, tuple[str, str, object]]:
         "store": ("POST", f"/collections/{name}/documents", documents),
         "delete": ("DELETE", f"/collections/{name}/documents/a", None),
         "drop": ("DELETE", f"/collections/{name}", None),
+        "glossary": ("GET", f"/collections/{name}/glossary", None),
+        "set_glossary": ("PUT", f"/collections/{name}/glossary", {"groups": []}),
         "begin": ("PUT", f"/collections/{name}/reembedding", {"model": "minilm"}),
         "step": ("POST", f"/collections/{name}/reembedding/step", None),
         "switch": ("POST", f"/collections/{name}/reembedding/switch", None),
@@ -212,7 +214,7 @@ def requests_of(name: str) -> Mapping[str, tuple[str, str, object]]:
     }
 
 
-ADMIN_ROUTES = {"drop", "begin", "step", "switch", "drop_reembedding"}
+ADMIN_ROUTES = {"drop", "set_glossary", "begin", "step", "switch", "drop_reembedding"}
 
 
 @pytest.mark.parametrize("key", [FAQ, ZETA])

@@ -182,7 +182,8 @@ def test_a_gpu_falls_back_through_runtimes_by_rank(settings: Settings) -> None:
         ("torch", "bfloat16"),
         ("torch", "float32"),
     ]
-    expected = [Compute("cuda", precision, runtime, settings.export_folder) for runtime, precision in ranked]
+    folder, threads = settings.export_folder, settings.threads
+    expected = [Compute("cuda", precision, runtime, folder, threads) for runtime, precision in ranked]
     for count, accepted in enumerate(expected, start=1):
         files, attempts, leaked = stub_files(accepted)
         assert load_encoder("m", files, "cuda", settings) == "m"  # type: ignore[comparison-overlap] # the stub returns its name

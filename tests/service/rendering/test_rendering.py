@@ -296,6 +296,13 @@ def test_the_title_says_what_words_make_of_the_score(
     assert ("in 83 of 100 cases, judging by mine" in subtitle(explanation, known)) == bool(probable)
 
 
+@pytest.mark.parametrize(("part", "said"), [(0.208, "; +0.21 of it by the glossary"), (0.0, ""), (None, "")])
+def test_the_title_names_the_part_of_the_glossary(part: float | None, said: str) -> None:
+    explanation, caption = explained("rma", "return", np.array([[1.0]]), special=0.0)
+    caption = replace(caption, best=1.0)
+    assert headline(replace(explanation, by_glossary=part), caption) == f"Word matches make 1.00 of 1{said}"
+
+
 def test_a_page_links_to_the_playground_and_forbids_scripts() -> None:
     """The policy in the head holds even if escaping fails."""
     page = render_html(*explained("a", "b"), playground='./#compare?a="><script>&b=x')

@@ -52,6 +52,7 @@ def test_the_best_rows_are_those_of_the_formula(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bm25, "COMMON_SHARE", common)
         patch.setattr(bm25, "FEW_SHARE", few)
+        patch.setattr(bm25, "MANY_ROWS", 4 * (seed % 3))
         index = filled(texts, sorted(removed))
         alive = None if allowed is None else np.array([row for row in allowed if row not in removed], np.int64)
         found = index.best(query_terms(query), k, alive)

@@ -12,7 +12,7 @@ from semblance.service.indexes.columns.array_file import write_arrays
 from semblance.service.indexes.terms.bm25 import Bm25, TextTerms
 from tests.support.array_files import map_arrays
 
-LETTERS = st.text("abcß", min_size=1, max_size=6)
+LETTERS = st.text("abcdefgß", min_size=1, max_size=6)
 WORDS = st.lists(LETTERS, max_size=30)
 
 
@@ -30,7 +30,7 @@ def edits(a: str, b: str) -> int:
     return rows[-1][-1]
 
 
-@given(first=WORDS, later=WORDS, word=st.text("abc", min_size=1, max_size=6), most=st.integers(1, 2))
+@given(first=WORDS, later=WORDS, word=st.text("abcdefg", min_size=1, max_size=6), most=st.integers(1, 2))
 def test_words_are_those_of_an_exhaustive_search(
     first: Sequence[str], later: Sequence[str], word: str, most: int
 ) -> None:
