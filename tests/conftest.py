@@ -45,7 +45,7 @@ os.environ.setdefault("SEMBLANCE_PRECISION", "float32")
 os.environ.setdefault("SEMBLANCE_THREADS", "1")
 
 # the check of every commit ends in a minute, on a busy machine too; `pytest --hypothesis-profile=default` tries more
-settings.register_profile("quick", settings.default, max_examples=50, deadline=None)
+settings.register_profile("quick", settings.default, max_examples=30, deadline=None)
 settings.load_profile("quick")
 
 

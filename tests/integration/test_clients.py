@@ -26,10 +26,8 @@ from tests.support.running_service import running_process
 pytestmark = pytest.mark.timeout(1800)
 
 KEY = "smb_clients"
-SHORT = {  # environments of many large packages, and the file of each run; the others are left to scripts/nightly
-    "cohere": "test_cohere.py",
-    "langchain": "test_langchain.py",
-}
+SHORT = {"cohere": "test_cohere.py"}  # the file of a large environment that is run; the others at night
+AT_NIGHT = ("langchain",)  # of which the snippets of the page run by day
 QUEUED_TOKENS = 4_000  # tests/clients/programs/task.py fills the queue
 PROGRAMS = PROJECT / "tests" / "clients" / "programs"
 PINS = {pins.stem: pins for pins in sorted((PROGRAMS / "environments").glob("*.txt"))}
@@ -74,7 +72,7 @@ def table_of_tiktoken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
         yield
 
 
-@pytest.mark.parametrize("environment", [name for name in PINS if name != NODE])
+@pytest.mark.parametrize("environment", [name for name in PINS if name not in (NODE, *AT_NIGHT)])
 def test_clients_work_unchanged(url: str, environment: str) -> None:
     if environment in SHORT:
         run_tests(environment, url, "not busy", SHORT[environment])
@@ -83,7 +81,7 @@ def test_clients_work_unchanged(url: str, environment: str) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("environment", SHORT)
+@pytest.mark.parametrize("environment", [*SHORT, *AT_NIGHT])
 def test_all_clients_of_an_environment_work_unchanged(url: str, environment: str) -> None:
     run_tests(environment, url)
 
