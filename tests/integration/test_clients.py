@@ -26,8 +26,7 @@ from tests.support.running_service import running_process
 pytestmark = pytest.mark.timeout(1800)
 
 KEY = "smb_clients"
-SHORT = {"cohere": "test_cohere.py"}  # the file of a large environment that is run; the others at night
-AT_NIGHT = ("langchain",)  # of which the snippets of the page run by day
+AT_NIGHT = ("cohere", "langchain")  # environments of many large packages; the snippets of the page run by day
 QUEUED_TOKENS = 4_000  # tests/clients/programs/task.py fills the queue
 PROGRAMS = PROJECT / "tests" / "clients" / "programs"
 PINS = {pins.stem: pins for pins in sorted((PROGRAMS / "environments").glob("*.txt"))}
@@ -74,22 +73,19 @@ def table_of_tiktoken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
 
 @pytest.mark.parametrize("environment", [name for name in PINS if name not in (NODE, *AT_NIGHT)])
 def test_clients_work_unchanged(url: str, environment: str) -> None:
-    if environment in SHORT:
-        run_tests(environment, url, "not busy", SHORT[environment])
-    else:
-        run_tests(environment, url)
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("environment", [*SHORT, *AT_NIGHT])
-def test_all_clients_of_an_environment_work_unchanged(url: str, environment: str) -> None:
     run_tests(environment, url)
 
 
-def run_tests(environment: str, url: str, chosen: str = "", file: str = "") -> None:
-    """Run the tests in an environment, or those of a file, whose names match an expression of pytest."""
+@pytest.mark.nightly
+@pytest.mark.parametrize("environment", AT_NIGHT)
+def test_clients_of_large_environments_work_unchanged(url: str, environment: str) -> None:
+    run_tests(environment, url)
+
+
+def run_tests(environment: str, url: str) -> None:
+    """Run the tests in an environment."""
     options = f"-q -c {os.devnull} --rootdir {PROJECT} --confcutdir tests/clients/programs -p no:cacheprovider"
-    words = [*options.split(), "-k", chosen, f"tests/clients/programs/{environment}/{file}"]
+    words = [*options.split(), f"tests/clients/programs/{environment}"]
     ran = run(environment, url, "-m", "pytest", *words)
     assert ran.returncode == 0, f"{ran.stdout}{ran.stderr}"
     summary = re.search(r"^\d+ passed(, \d+ (deselected|warnings?))* in .*", ran.stdout, re.MULTILINE)
