@@ -175,7 +175,7 @@ class CollectionDiffers(SemblanceError):
 
 
 class UnknownAlias(SemblanceError):
-    """There is no alias of this name."""
+    """The alias does not exist."""
 
     code = "unknown_alias"
 

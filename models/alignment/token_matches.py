@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -149,12 +150,16 @@ class _Ragged:
         masses = np.concatenate([mass(text) for text in texts])
         return cls(vectors, starts, masses, [text.phrases for text in texts])
 
+    @property
+    def rows(self) -> list[slice]:
+        """The rows of each text."""
+        return [slice(*each) for each in pairwise([*self.starts.tolist(), len(self.vectors)])]
+
     def with_phrases(self) -> Iterator[tuple[slice, Phrases]]:
         """The rows of the texts that have phrases of a glossary."""
-        ends = [*self.starts[1:], len(self.vectors)]
-        for start, end, phrases in zip(self.starts, ends, self.phrases, strict=True):
+        for rows, phrases in zip(self.rows, self.phrases, strict=True):
             if phrases is not None:
-                yield slice(start, end), phrases
+                yield rows, phrases
 
     def means(self, best: Floats, axis: int) -> Doubles:
         """Mean of `best` over the tokens of each text, by their mass; tokens are along `axis`."""
@@ -173,9 +178,8 @@ def _means(above: _Ragged, beside: _Ragged) -> tuple[Doubles, Doubles]:
             left.override(cosines[rows, columns], right)
     of_rows = np.maximum.reduceat(cosines, beside.starts, axis=1)  # (M1, c2)
     of_columns = np.empty((len(above.starts), len(beside.vectors)), np.float32)
-    ends = [*above.starts[1:], len(above.vectors)]
-    for i, (start, end) in enumerate(zip(above.starts, ends, strict=True)):  # several times faster than reduceat
-        cosines[start:end].max(axis=0, out=of_columns[i])
+    for i, rows in enumerate(above.rows):  # several times faster than reduceat
+        cosines[rows].max(axis=0, out=of_columns[i])
     return above.means(of_rows, axis=0), beside.means(of_columns, axis=1)
 
 

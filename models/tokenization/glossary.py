@@ -121,7 +121,7 @@ class Glossary:
     def read(self, embeddings: TokenEmbeddings) -> TokenEmbeddings:
         """The embeddings with the phrases of their text.
 
-        The tokens of ignored phrases are left out, unless there are no others.
+        The tokens of ignored phrases are left out, unless the text has nothing else.
 
         Raises:
             ValueError: the embeddings hold only pooled vectors, or no text.
@@ -158,13 +158,13 @@ class Glossary:
 def _of_distinct_stems(terms: Sequence[Term], language: str) -> list[Term]:
     """The terms of a query, and of the words with one stem the first."""
     stems = stems_of([term.text for term in terms], language)
-    words: dict[str, Term] = {}
+    found: dict[tuple[str, str], Term] = {}
     for term, stem in zip(terms, stems, strict=True):
-        if term.kind != "word":
-            words[f" {term.text}"] = term
-        elif stem not in words:
-            words[stem] = term._replace(stems=language)
-    return list(words.values())
+        if term.kind == "word":
+            found.setdefault((term.kind, stem), term._replace(stems=language))
+        else:
+            found[term.kind, term.text] = term
+    return list(found.values())
 
 
 def equal(phrases: Sequence[str]) -> Relation:

@@ -54,7 +54,7 @@ class StoredAliases:
     def drop_alias(self, name: str) -> None:
         with self._database.writing(name) as connection:
             if connection.execute(delete(aliases).where(aliases.c.name == name)).rowcount == 0:
-                raise UnknownAlias(f"there is no alias {name!r}: GET /aliases lists all")
+                raise UnknownAlias(f"alias {name!r} does not exist: GET /aliases lists all")
 
     def replace_aliases(self, wanted: Mapping[str, str]) -> None:
         with self._database.writing() as connection:

@@ -88,7 +88,7 @@ class DocumentWriter(DocumentReader, Protocol):
         """Let an alias lead to a collection from now on, and return whether it is new.
 
         Raises:
-            UnknownCollection: there is no such collection; an alias is none.
+            UnknownCollection: the collection does not exist; an alias does not count.
             AliasConflict: a collection has the name of the alias.
         """
 

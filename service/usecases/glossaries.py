@@ -1,4 +1,4 @@
-"""The glossary of a collection: set, show and delete it."""
+"""The glossary of a collection: replace it and show it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def glossary_of(collection: Collection) -> Glossary:
 
 
 class Glossaries:
-    """Sets, shows and deletes glossaries."""
+    """Replaces and shows glossaries."""
 
     def __init__(self, access: CollectionAccess) -> None:
         self._access = access

@@ -7,7 +7,7 @@ from semblance_lab.evaluation.tasks import Retrieval
 
 
 def test_shared_phrases_get_abbreviations_that_no_text_has() -> None:
-    corpus = {str(i): f"The boundary layer of wing {i} is thin; bl is no word." for i in range(3)}
+    corpus = {str(i): f"The boundary layer of wing {i} is thin; bl stays." for i in range(3)}
     task = Retrieval(corpus, {"q": "Is the Boundary layer of a wing thin?", "r": "a thin plate"}, {"q": {"0": 1}})
     made = abbreviations(task)
     assert list(made) == ["boundary layer"]

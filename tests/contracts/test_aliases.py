@@ -38,7 +38,7 @@ def test_an_alias_leads_to_the_collection_set_last(store: SqlDocumentStore) -> N
     assert store.aliases() == {"now": "v2"}
     store.drop_alias("now")
     assert store.aliases() == {}
-    with pytest.raises(UnknownAlias, match="no alias 'now': GET /aliases"):
+    with pytest.raises(UnknownAlias, match="alias 'now' does not exist: GET /aliases"):
         store.drop_alias("now")
 
 
@@ -76,7 +76,7 @@ def test_refused_names_change_nothing(store: SqlDocumentStore) -> None:
 
 
 class Names:
-    """What names should mean after operations on a store; refused ones change nothing."""
+    """Expected meaning of names after operations on a store; refused ones change nothing."""
 
     def __init__(self, store: SqlDocumentStore) -> None:
         self.store = store

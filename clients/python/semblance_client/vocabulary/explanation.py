@@ -156,7 +156,7 @@ class Explanation(ResponseBody):
     omitted: float
     """Contribution of the links that are left out."""
     by_glossary: float | None = None
-    """What the glossary of the collection adds to the score, in links above; null where none is obeyed."""
+    """Part of the score that comes from the collection's glossary, already in `links`; null without a glossary."""
 
     @property
     def rest(self) -> float:
