@@ -1,4 +1,4 @@
-"""The part of a text that makes most of its score, and the words in it that do."""
+"""The part of a text that alone would keep most of its score, and its strongest words."""
 
 from __future__ import annotations
 
@@ -63,7 +63,10 @@ class Highlight:
 
 
 def highlight(explanation: Explanation, options: HighlightOptions) -> Highlight:
-    """Find the snippet of the right text that adds most, and mark its strongest words.
+    """Find the snippet of the right text that keeps most of the score, and mark its words.
+
+    A word of the left text keeps its part in the ratio of its largest similarity in the snippet to that in the whole
+    text. So a sentence is chosen that has near words for all of a question, even where each is nearer elsewhere.
 
     The snippet has whole sentences or, if the best sentence is longer, whole words of it. Function words and
     punctuation are not marked, nor are codes and numbers that the left text lacks.
@@ -74,7 +77,7 @@ def highlight(explanation: Explanation, options: HighlightOptions) -> Highlight:
     """
     spans = [(start, end) for start, end in explanation.right.spans.tolist()]
     parts = explanation.contribution.sum(axis=0)
-    first, last = _window(spans, parts, sentences(explanation.texts[1]), options.chars)
+    first, last = _window(spans, _kept(explanation), sentences(explanation.texts[1]), options.chars)
     content = np.array(say_much([unit.text for unit in explanation.right]), bool) & _numbers_agree(explanation, spans)
     marks = tuple(_marks(explanation, np.where(content, parts, 0.0)[first:last], first, options.marks))
     return Highlight(
@@ -99,17 +102,29 @@ def _numbers_agree(explanation: Explanation, words: Sequence[Span]) -> Flags:
     return np.array([agrees(*word) for word in words], np.bool_)
 
 
-def _window(words: Sequence[Span], parts: Doubles, spans: Sequence[Span], chars: int) -> tuple[int, int]:
-    """First and one-past-last word of the window of `chars` with the largest sum.
+def _kept(explanation: Explanation) -> Doubles:
+    """(n, m) part of the score that each left word would keep with this right word alone."""
+    largest = explanation.similarity.max(axis=1, keepdims=True, initial=np.finfo(np.float64).tiny)
+    own = explanation.contribution.sum(axis=1, keepdims=True).clip(0)
+    kept: Doubles = explanation.similarity / largest * own
+    return kept
+
+
+def _window(words: Sequence[Span], kept: Doubles, spans: Sequence[Span], chars: int) -> tuple[int, int]:
+    """First and one-past-last word of the window of `chars` that keeps most.
 
     Of equals, the shortest, and then the first.
     """
-    sums = [0.0, *np.cumsum(parts).tolist()]
+
+    def worth(window: tuple[int, int]) -> tuple[float, int, int]:
+        first, last = window
+        return float(kept[:, first:last].max(axis=1).sum()), first - last, -first
+
     starts = [start for start, _ in words]
     firsts = [0, *(bisect_left(starts, start) for start, _ in spans[1:])]
     ranges = [each for each in zip(firsts, [*firsts[1:], len(words)], strict=True) if each[0] < each[1]]
     windows = [window for at in range(len(ranges)) for window in _windows(words, ranges[at:], chars)]
-    return max(windows, key=lambda each: (sums[each[1]] - sums[each[0]], each[0] - each[1], -each[0]), default=(0, 0))
+    return max(windows, key=worth, default=(0, 0))
 
 
 def _windows(words: Sequence[Span], sentences: Sequence[tuple[int, int]], chars: int) -> Iterator[tuple[int, int]]:

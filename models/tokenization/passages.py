@@ -74,6 +74,28 @@ def cut_passages(text: str, cut: Cut, tokenize: Tokenize) -> list[Span]:
     return [(piece.start, piece.end) for piece in _pieces(text, spans, room, tokenize)]
 
 
+def cut_parts(text: str, parts: Sequence[Span], cut: Cut, tokenize: Tokenize) -> list[Span]:
+    """Spans of the passages of a text whose parts are cut apart.
+
+    Parts without a token have none.
+
+    Args:
+        text: with a token at least.
+        parts: their spans, in order; without any, the text is one.
+        cut: how to cut.
+        tokenize: as for `cut_passages`.
+    """
+    if len(parts) < 2:
+        return cut_passages(text, cut, tokenize)
+    counts = _count(tokenize, [text[start:end] for start, end in parts])
+    return [
+        (start + first, start + last)
+        for (start, end), tokens in zip(parts, counts, strict=True)
+        if tokens
+        for first, last in cut_passages(text[start:end], cut, tokenize)
+    ]
+
+
 def sentences(text: str) -> list[Span]:
     """Spans of the sentences, without the spaces around them."""
     spans = (

@@ -67,7 +67,7 @@ OPERATIONS: Mapping[str, tuple[str, ...]] = {
     "cancel_reembedding": (*_WRITE, *_QUERY, "unknown_collection"),
     "store_documents": (*_FIELDS, *_TEXTS, *_ENCODING, *_WRITE, *_METADATA, "bad_id", "embedding_mismatch",
                         "space_mismatch"),
-    "change_metadata": (*_FIELDS, *_WRITE, *_METADATA, "ill_formed_text", "unknown_document"),
+    "change_metadata": (*_FIELDS, *_WRITE, *_METADATA, "ill_formed_text", "text_field", "unknown_document"),
     "list_documents": (*_READ, *_QUERY, "bad_cursor", "invalid_request", "invalid_value", "out_of_range",
                        "unknown_collection"),
     "get_document": (*_READ, *_QUERY, "unknown_collection", "unknown_document"),

@@ -32,6 +32,7 @@ from semblance.service.ports.documents import (
     Version,
     passage_texts,
 )
+from semblance.service.ports.searched_text import SearchedText
 
 
 def _bytes_of(table: Table, size: ColumnElement[int]) -> ColumnElement[int]:
@@ -68,7 +69,8 @@ def vector_changes(
         .order_by(documents.c.version, documents.c.id)
     )
     rows, following = read_page(connection, query, limit)
-    return _page(connection, collection, [_vector_change(row) for row in rows], rows, following)
+    text_fields = collection["text_fields"]
+    return _page(connection, collection, [_vector_change(row, text_fields) for row in rows], rows, following)
 
 
 def vector_states(
@@ -102,9 +104,10 @@ def document_changes(
     return page if page.cursor else replace(page, commits=history.commits_after(connection, name, since.number))
 
 
-def _vector_change(row: RowMapping) -> VectorChange:
+def _vector_change(row: RowMapping, text_fields: Sequence[str]) -> VectorChange:
     found = to_vectors(row["vector"], row["passages"])
-    texts = [] if found is None else passage_texts(row["text"], to_spans(row["spans"]))
+    searched = SearchedText.of(row["text"], row["metadata"], text_fields)
+    texts = [] if found is None else passage_texts(searched.whole, to_spans(row["spans"]))
     return VectorChange(row["id"], row["version"], found, row["metadata"], texts)
 
 

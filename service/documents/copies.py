@@ -15,6 +15,7 @@ from semblance.service.documents.rows import (
     new_epoch,
     reembedding_columns,
     select_collection,
+    select_documents,
     to_collection,
 )
 from semblance.service.documents.schema import collections, documents, token_codes, vectors
@@ -51,16 +52,16 @@ def begin_epoch(connection: Connection, collection: Collection) -> None:
 def put(connection: Connection, name: str, changes: Sequence[DocumentChange]) -> None:
     """Store the latest state of some documents.
 
-    Where the text is the same, embeddings that the change lacks are kept: the primary may have switched to its next
-    encoder while this copy still serves the former one.
+    Where the searched text is the same, embeddings that the change lacks are kept: the primary may have switched to its
+    next encoder while this copy still serves the former one.
     """
     ids = [change.document.id for change in changes]
-    query = select(documents.c.id, documents.c.text).where(
-        documents.c.collection == name, documents.c.id.in_(ids), ~documents.c.deleted
-    )
-    texts = {row.id: row.text for row in connection.execute(query)}
+    text_fields = to_collection(select_collection(connection, name)).settings.text_fields
+    former = {doc_id: each.searched(text_fields) for doc_id, each in select_documents(connection, name, ids).items()}
     same_text = [
-        change for change in changes if not change.deleted and texts.get(change.document.id) == change.document.text
+        change
+        for change in changes
+        if not change.deleted and former.get(change.document.id) == change.document.searched(text_fields)
     ]
     same_ids = {change.document.id for change in same_text}
     delete_documents(connection, name, [doc_id for doc_id in ids if doc_id not in same_ids])

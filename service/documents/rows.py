@@ -98,7 +98,8 @@ def select_complete_collection(connection: Connection, name: str) -> RowMapping:
 
 def to_collection(row: RowMapping) -> Collection:
     """Convert a row to a collection."""
-    settings = CollectionSettings(**{field.name: row[field.name] for field in fields(CollectionSettings)})
+    stored = {field.name: row[field.name] for field in fields(CollectionSettings)}
+    settings = CollectionSettings(**{**stored, "text_fields": tuple(row["text_fields"])})
     reembedding = None
     if row["next_space"] is not None:
         reembedding = Reembedding(**{field.name: row[f"next_{field.name}"] for field in fields(Reembedding)})

@@ -52,6 +52,7 @@ collections = Table(
     Column("next_passage_overlap", Integer, nullable=False, server_default="0"),
     Column("next_precision", String),
     Column("glossary", Text, nullable=False, server_default=""),  # JSON, as PUT has it; empty without one
+    Column("text_fields", JSON, nullable=False, server_default="[]"),  # names of metadata fields
 )
 
 aliases = Table(
@@ -91,7 +92,7 @@ vectors = Table(
     Column("space", NAME, primary_key=True),  # Collection.generation: the encoder, and how texts are cut
     Column("vector", LargeBinary, nullable=False),  # (passages, d) little-endian float32, rows at unit length
     Column("passages", Integer, nullable=False, server_default="1"),
-    Column("spans", LargeBinary),  # (passages, 2) little-endian int32; null for one passage, the whole text
+    Column("spans", LargeBinary),  # (passages, 2) little-endian int32, places in SearchedText; null for one passage
     Column("truncated", Boolean),  # as in `documents`, which has that of the present encoder; null for earlier releases
     _digest(),
     ForeignKeyConstraint(["collection", "id"], ["documents.collection", "documents.id"], ondelete="CASCADE"),

@@ -28,6 +28,7 @@ from semblance.service.ports.documents import (
     Write,
     unknown_collection,
 )
+from semblance.service.ports.searched_text import SearchedText
 
 IDS_PER_STATEMENT = 1000
 
@@ -83,14 +84,17 @@ def _encoders(collection: Collection) -> tuple[str, str, Reembedding | None]:
 
 
 def update_metadata(connection: Connection, current: Collection, unchanged: Sequence[Document]) -> None:
-    """Update metadata of documents. Raises TextChanged if a stored text differs."""
+    """Update metadata of documents. Raises TextChanged if a text or text field differs."""
     if not unchanged:
         return
     condition = (documents.c.collection == current.name, documents.c.id.in_([document.id for document in unchanged]))
-    query = select(documents.c.id, documents.c.text, documents.c.truncated).where(*condition, ~documents.c.deleted)
-    stored = {row.id: row for row in connection.execute(query)}
-    if any(document.id not in stored or stored[document.id].text != document.text for document in unchanged):
-        raise TextChanged
+    query = select(documents.c.id, documents.c.text, documents.c.metadata, documents.c.truncated)
+    stored = {row.id: row for row in connection.execute(query.where(*condition, ~documents.c.deleted))}
+    text_fields = current.settings.text_fields
+    for document in unchanged:
+        row = stored.get(document.id)
+        if row is None or SearchedText.of(row.text, row.metadata, text_fields) != document.searched(text_fields):
+            raise TextChanged
     kept = [replace(each, truncated=stored[each.id].truncated, version=current.version.number) for each in unchanged]
     update_documents(connection, current.name, kept)
 

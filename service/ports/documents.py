@@ -15,6 +15,7 @@ from semblance.models.embeddings import Floats
 from semblance.models.tokenization.passages import Cut
 from semblance.service.errors import UnknownCollection, UnknownDocument, shorten
 from semblance.service.names import RULE, is_name
+from semblance.service.ports.searched_text import SearchedText
 
 Metadata: TypeAlias = Mapping[str, Any]
 
@@ -96,6 +97,7 @@ class CollectionSettings(_Generation):
     """Settings fixed at creation. `space` is the digest of the encoder that fills it.
 
     `precision` is the number type in which that encoder computes; collections that differ in it alone are equal.
+    `text_fields` are metadata fields whose strings are searched beside the texts, as passages of their own.
     """
 
     model: str
@@ -107,6 +109,7 @@ class CollectionSettings(_Generation):
     passage_tokens: int | None = None
     passage_overlap: int = 0
     precision: str | None = field(default=None, compare=False)
+    text_fields: tuple[str, ...] = ()
 
     def cut_as(self, cut: Cut | None) -> CollectionSettings:
         """The same settings with documents cut in this way."""
@@ -194,6 +197,10 @@ class Document:
     truncated: bool = False
     version: int = 0
 
+    def searched(self, fields: Sequence[str]) -> SearchedText:
+        """The text that is searched, in a collection with these text fields."""
+        return SearchedText.of(self.text, self.metadata, fields)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddedDocument(Document):
@@ -209,7 +216,7 @@ class DocumentEmbedding:
     Attributes:
         vectors: (p, d) float32, a row at unit length for each passage.
         truncated: whether the encoder read only part of a passage.
-        spans: (p, 2) of the passages in the text; None for one passage, the whole text.
+        spans: (p, 2) of the passages in the searched text; None for one passage, the whole text.
         codes: token codes of each passage, if kept.
         code_error: bounds the error of a cosine with a stored token.
     """
@@ -256,8 +263,12 @@ class CutDocuments:
     documents: Mapping[str, Document]
     spans: Mapping[str, Spans]
 
+    def searched(self, doc_id: str) -> SearchedText:
+        """The searched text of a document. Raises KeyError."""
+        return self.documents[doc_id].searched(self.collection.settings.text_fields)
+
     def span(self, passage: PassageKey) -> tuple[int, int]:
-        """First and one-past-last code point of a passage. Raises LookupError."""
+        """First and one-past-last code point of a passage in the searched text. Raises LookupError."""
         if passage.document not in self.spans:
             return 0, len(self.documents[passage.document].text)
         start, end = self.spans[passage.document][passage.number]
@@ -271,7 +282,7 @@ class CutDocuments:
                 start, end = self.span(passage)
             except LookupError:
                 continue
-            texts[passage] = self.documents[passage.document].text[start:end]
+            texts[passage] = self.searched(passage.document).whole[start:end]
         return texts
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 from semblance_client.vocabulary import collections as vocabulary
 from semblance_client.vocabulary.aliases import Alias, AliasList
@@ -38,12 +39,17 @@ log = logging.getLogger(__name__)
 DEFAULT_MEASURE = "cosine"
 
 
-def cut_for(passages: Passages | Cut, encoder: Encoder) -> Cut | None:
-    """The cut of documents for an encoder. Raises InvalidRequest if that leaves no room."""
-    if passages == "none":
-        return None
-    if passages == "auto":
-        return auto_cut(encoder)
+def cut_for(passages: Passages | Cut, encoder: Encoder, text_fields: Sequence[str] = ()) -> Cut | None:
+    """The cut of documents for an encoder.
+
+    Raises InvalidRequest if that leaves no room, or no passages for text fields.
+    """
+    if isinstance(passages, str):
+        cut = None if passages == "none" else auto_cut(encoder)
+        if cut is None and text_fields:
+            detail = f"the text fields {', '.join(text_fields)} need passages: choose another cut or model"
+            raise InvalidRequest([Problem("/passages", "invalid_value", detail)])
+        return cut
     least = least_tokens(encoder)
     if passages.tokens < least:
         detail = f"{passages.tokens:,} tokens leave too little room for text: {encoder.name} needs {least:,} or more"
@@ -84,7 +90,8 @@ class Collections:
             index=request.index,
             tokens=request.tokens,
             precision=encoder.precision,
-        ).cut_as(cut_for(request.passages, encoder))
+            text_fields=tuple(request.text_fields),
+        ).cut_as(cut_for(request.passages, encoder, request.text_fields))
 
         def create(store: DocumentWriter) -> tuple[Collection, CollectionSize, bool]:
             wanted = _cut_as_before(store, name, settings) if request.passages == "auto" else settings
@@ -205,6 +212,7 @@ def collection_response(collection: Collection, size: CollectionSize) -> vocabul
         index=settings.index,
         tokens=settings.tokens,
         passages=settings.cut and PassageCount(**settings.cut._asdict(), count=size.passages),
+        text_fields=list(settings.text_fields),
         bytes_per_document=size.bytes_per_document,
         token_error=size.token_error,
         reembedding=target

@@ -13,8 +13,7 @@ from semblance.service.ports.embedding import ServedModels
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.replication.retries import retry_on_conflict
 from semblance.service.usecases.collections import Collections, collection_response, cut_for
-from semblance.service.usecases.documents.embed import DocumentEmbedder
-from semblance.service.usecases.text_embedder import InputText
+from semblance.service.usecases.documents.embed import DocumentEmbedder, searched_text
 
 STEP_DOCUMENTS = 256  # at most, embedded and committed together; of long ones, the store returns fewer
 
@@ -45,7 +44,8 @@ class Reembedder:
         collection = await self._access.read_primary(lambda store: store.collection(name))
         model, passages = request.model or collection.settings.model, request.passages
         encoder = await self._models.get(model)
-        cut = _shortened(collection.settings.cut, encoder) if passages is None else cut_for(passages, encoder)
+        fields = collection.settings.text_fields
+        cut = _shortened(collection.settings.cut, encoder) if passages is None else cut_for(passages, encoder, fields)
         tokens, overlap = (None, 0) if cut is None else cut
         reembedding = Reembedding(encoder.name, encoder.space, encoder.dim, tokens, overlap, encoder.precision)
         begun = await retry_on_conflict(
@@ -98,7 +98,8 @@ class Reembedder:
         encoder = await self._collections.next_encoder_of(collection)
         if not documents:
             return ReembeddingStep(embedded=0, left=0, version=str(collection.version))
-        texts = {document.id: InputText(document.text, f"/documents/{document.id}") for document in documents}
+        text_fields = collection.settings.text_fields
+        texts = {each.id: searched_text(each, text_fields, f"/documents/{each.id}") for each in documents}
         assert collection.reembedding is not None
         cut = collection.reembedding.cut
         embedded = await self._embedder.embed_stored(encoder, texts, cut, collection.settings.tokens)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from semblance_client.vocabulary.suggest import Suggestion, Suggestions, SuggestRequest
 
 from semblance.models.tokenization.terms import Term, places, query_terms
 from semblance.service.ports.document_store import DocumentReader
-from semblance.service.ports.documents import Document
+from semblance.service.ports.documents import CutDocuments
 from semblance.service.ports.indexes import WordInDocument
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.usecases.request_fields import requested_filter, requested_version
@@ -41,8 +41,8 @@ class Suggest:
             if last is None or last.end < len(query) or last.kind != "word":
                 return found
             words = index.words_beginning(last.text, where, request.k - len(found))
-            documents = store.get(name, [word.document for word in words])
-            return found + [Suggestion(text=query[: last.start] + word) for word in _as_written(words, documents)]
+            read = store.get_cut(name, [word.document for word in words])
+            return found + [Suggestion(text=query[: last.start] + word) for word in _as_written(words, read)]
 
         return Suggestions(suggestions=await self._access.search(look_up), version=str(index.version))
 
@@ -52,11 +52,11 @@ def _spellings(query: str) -> list[str]:
     return list(dict.fromkeys([query, query[:1].upper() + query[1:], query.lower(), query.title(), query.upper()]))
 
 
-def _as_written(words: Sequence[WordInDocument], documents: Mapping[str, Document]) -> list[str]:
+def _as_written(words: Sequence[WordInDocument], read: CutDocuments) -> list[str]:
     """Words as their documents write them most often, without those of deleted documents."""
     spelled: list[str] = []
     for word, doc_id in words:
-        text = documents[doc_id].text if doc_id in documents else ""
+        text = read.searched(doc_id).whole if doc_id in read.documents else ""
         [spans] = places(text, [Term(word, 0, 0)]).values()
         forms = Counter(text[start:end] for start, end in spans)
         spelled += [form for form, _ in forms.most_common(1)]

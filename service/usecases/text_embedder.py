@@ -16,7 +16,7 @@ from semblance.models.errors import BadTexts, ModelFailed, TextsNotEncoded
 from semblance.models.explanation import tokens_of
 from semblance.models.protocols import Encoder
 from semblance.models.text import Role, TokenizedText, Truncate, require_tokens
-from semblance.models.tokenization.passages import Cut, auto_cut, cut_passages
+from semblance.models.tokenization.passages import Cut, Span, auto_cut, cut_passages
 from semblance.service.errors import EncodingFailed, InvalidRequest, Problem, TooManyTokens
 from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.embedding import Embedder, EmbeddingCache, Miss
@@ -50,11 +50,15 @@ BY_DEFAULT = Truncation()
 
 
 class InputText(NamedTuple):
-    """A text of a request, the JSON pointer to its place, and its tokens if known."""
+    """A text of a request, the JSON pointer to its place, and its tokens if known.
+
+    A document is cut between `parts`, if there are any.
+    """
 
     text: str
     pointer: str
     tokens: TokenizedText | None = None
+    parts: Sequence[Span] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -22,6 +23,7 @@ from semblance.service.replication.copier import Copier, DirectWriter
 
 DIM = 4
 SETTINGS = CollectionSettings("minilm", "space-0", DIM, "cosine", "exact", "int8")
+TITLED = replace(SETTINGS, text_fields=("title",))
 NAMES = ("c", "d")
 Step: TypeAlias = tuple[str, str, int]
 
@@ -50,7 +52,7 @@ class Writer:
     def perform(self, step: Step) -> None:
         action, name, number = step
         if name not in {each.name for each in self.store.collections()}:
-            self.store.create(name, SETTINGS)
+            self.store.create(name, TITLED if name == "d" else SETTINGS)
         steps: dict[str, Callable[[str, int], object]] = {
             "upsert": self.upsert,
             "relabel": self.relabel,
@@ -69,15 +71,15 @@ class Writer:
         next_space = collection.reembedding and collection.reembedding.space
         writes = []
         for i in range(number % 4 + 1):
-            text = f"text {number} of {i}"
+            document = Document(f"{(number + i) % 7}", f"text {number // 3} of {i}", {"title": f"{number % 3}"})
+            text = document.searched(collection.settings.text_fields).whole
             rolled = embedding(next_space, text) if next_space else None
-            document = Document(f"{(number + i) % 7}", text, {"n": number})
             writes.append(Write(document, embedding(collection.settings.space, text), rolled))
         self.store.upsert(collection, writes)
 
     def relabel(self, name: str, number: int) -> None:
         for document in self.store.scan(name, "", 2)[0]:
-            changed = Document(document.id, document.text, {"label": number})
+            changed = Document(document.id, document.text, {**document.metadata, "label": number})
             self.store.upsert(self.store.collection(name), [Write(changed, None)])
 
     def delete(self, name: str, number: int) -> None:
@@ -87,7 +89,7 @@ class Writer:
     def recreate(self, name: str, number: int) -> None:
         self.store.drop(name)
         if number % 2:
-            self.store.create(name, SETTINGS)
+            self.store.create(name, TITLED)
 
     def begin(self, name: str, number: int) -> None:
         collection = self.store.collection(name)
@@ -100,7 +102,8 @@ class Writer:
         if collection.reembedding is not None:
             _, some = self.store.unfilled(name, number % 5 + 1)
             space = collection.reembedding.space
-            self.store.fill(collection, [(document, embedding(space, document.text)) for document in some])
+            fields = collection.settings.text_fields
+            self.store.fill(collection, [(each, embedding(space, each.searched(fields).whole)) for each in some])
 
     def switch(self, name: str, number: int) -> None:
         if self.store.collection(name).reembedding is not None:

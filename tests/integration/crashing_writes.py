@@ -13,7 +13,7 @@ import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from sqlalchemy import Engine, event
@@ -32,7 +32,7 @@ from tests.support.crash_point import CRASHED, CrashPoint, run_in_fork
 from tests.support.vectors import unit_vector
 
 DIM = 8
-SETTINGS = CollectionSettings("minilm", "space", DIM, "cosine", "auto", "int8")
+SETTINGS = CollectionSettings("minilm", "space", DIM, "cosine", "auto", "int8", text_fields=("title",))
 State: TypeAlias = Mapping[str, int]  # expected content of a collection: the seed of each document, by id
 
 # operations in order, and the content of the collection after each; None where it does not change
@@ -66,6 +66,10 @@ def vectors_of(seed: int) -> Floats:
     return np.stack([unit_vector(seed + 1000 * i, DIM) for i in range(1 + seed % 3)])
 
 
+def metadata_of(seed: int) -> dict[str, Any]:
+    return {"n": seed, "title": f"title {seed}"}
+
+
 def embedding(seed: int) -> DocumentEmbedding:
     """An embedding of passages, each with the codes of two tokens."""
     vectors = vectors_of(seed)
@@ -80,7 +84,7 @@ async def perform(local: LocalNode, action: str, before: State, after: State) ->
     match action.split():
         case ["upsert"]:
             writes = [
-                Write(Document(doc_id, f"text {seed}", {"n": seed}), embedding(seed))
+                Write(Document(doc_id, f"text {seed}", metadata_of(seed)), embedding(seed))
                 for doc_id, seed in after.items()
                 if before.get(doc_id) != seed
             ]
@@ -172,7 +176,7 @@ def check_files(home: Path, done: Path) -> None:
         assert stored in allowed, f"{stored} after {lines} lines"
         collection = await local.read(lambda store: store.collection("c"))
         assert collection.glossary in glossaries()[lines : lines + 2]
-        assert all(document.metadata == {"n": stored[document.id]} for document in documents)
+        assert all(document.metadata == metadata_of(stored[document.id]) for document in documents)
         _, index = await local.current("c", None)
         for query in (unit_vector(seed, DIM) for seed in range(18)):
             assert_close(index.search(query[None], 10, None)[1][0], exhaustive(stored, query))

@@ -97,7 +97,8 @@ def test_an_explanation_of_a_document_is_of_its_best_passage(api: Api) -> None:
     found = api.hits(QUERY, collection="cut", measure="rcmd_words", explain=True, k=3)
     [hit] = [each for each in found if each["id"] == "a"]
     why = api.get("/explain", a=QUERY, id="a", collection="cut")
-    assert (why["b"]["text"], why["passage"]) == (hit["text"], {"start": hit["start"], "end": hit["end"]})
+    place = {"start": hit["start"], "end": hit["end"], "field": None}
+    assert (why["b"]["text"], why["passage"]) == (hit["text"], place)
     assert why["score"] == pytest.approx(hit["score"], abs=1e-5)
     assert api.get("/explain", a=QUERY, id="b", collection="cut")["passage"] is None
 

@@ -184,7 +184,9 @@ class ExistingNames:
         if existing.get("group_by") is None or existing.get("diversity"):
             existing.pop("group_size", None)
         if existing.get("mode") == "lexical" or existing.get("sort"):
-            existing = {key: value for key, value in existing.items() if key not in ("diversity", "boosts")}
+            ordering = ("diversity", "boosts", "field_weights")
+            existing = {key: value for key, value in existing.items() if key not in ordering}
+        existing |= _valid_text_fields(existing)
         if existing.get("cursor") is not None:
             existing.pop("offset", None)
         if "facets" in existing:  # each of another field, without ranges, whose bounds must agree
@@ -196,6 +198,17 @@ class ExistingNames:
                 each | {"origin": None} for each in given if {"half_life_days", "full_at"} & set(each)
             ]
         return existing
+
+
+def _valid_text_fields(existing: Mapping[str, Any]) -> dict[str, Any]:
+    """Weights of a collection without text fields; fields of a new one, which differ and need passages."""
+    valid: dict[str, Any] = {}
+    if "field_weights" in existing:
+        valid["field_weights"] = dict.fromkeys(["text"][: len(existing["field_weights"])], 2.0)
+    if "text_fields" in existing:
+        fields = sorted({*existing["text_fields"]} - {"text"})
+        valid["text_fields"] = [] if existing.get("passages") == "none" else fields
+    return valid
 
 
 def _valid_page(existing: Mapping[str, Any]) -> dict[str, Any]:

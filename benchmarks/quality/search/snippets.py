@@ -2,17 +2,18 @@
 
     python -m benchmarks.quality.search.snippets --data "$SEMBLANCE_DATA"
 
-joins the sentences that WikiQA lists for a question (dev) to one document, stores these documents in a service, asks
-each question within its document, and counts the labeled answer sentences that lie in the highlight: those of which it
-has 80 % of the characters or more, or which contain all of it. Beside it are the first sentences of the document that
-fit into as many characters, and the run of sentences with the largest sum of scores by BM25, where each sentence of all
-documents is a row of the index. A sentence that is too long alone is cut. Prints the shares, with 95 % intervals (BCa
-bootstrap over the questions).
+joins the sentences that WikiQA lists for a question (dev, train) to one document, and takes the paragraphs of XQuAD in
+English, stores these documents in a service, asks each question within its document, and counts the answer sentences
+that lie in the highlight: those of which it has 80 % of the characters or more, or which contain all of it. Beside it
+are the first sentences of the document that fit into as many characters, and the run of sentences with the largest sum
+of scores by BM25, where each sentence of all documents is a row of the index. A sentence that is too long alone is cut.
+Prints the shares, with 95 % intervals (BCa bootstrap over the questions).
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -38,7 +39,7 @@ from tests.support.results import save_results
 from tests.support.running_service import running_service
 from tests.support.wide_console import wide_console
 
-SET = "wikiqa_dev"
+SETS = ("wikiqa_dev", "wikiqa_train", "xquad_en")
 CHARS = HighlightOptions().chars
 SHOWN_SHARE = 0.8  # of the characters of a sentence
 OURS = "highlight"
@@ -85,6 +86,21 @@ def _question(key: str, text: str, candidates: Sequence[str], labels: Sequence[f
     return Question(key, text, " ".join(candidates), answers)
 
 
+def xquad_questions(path: Path) -> list[Question]:
+    """The questions of XQuAD, each with its paragraph; the answer is the sentence in which the marked words begin."""
+    found = []
+    for paragraph in (
+        each for article in json.loads(path.read_text("utf-8"))["data"] for each in article["paragraphs"]
+    ):
+        spans = sentences(paragraph["context"])
+        for question in paragraph["qas"]:
+            start = question["answers"][0]["answer_start"]
+            answers = tuple(span for span in spans if span[0] <= start < span[1])
+            if answers:
+                found.append(Question(question["id"], question["question"], paragraph["context"], answers))
+    return found
+
+
 def is_shown(sentence: Span, snippet: Span) -> bool:
     """Whether a snippet has most of a sentence, or only text of it.
 
@@ -98,14 +114,16 @@ def is_shown(sentence: Span, snippet: Span) -> bool:
 def highlights(client: Client, asked: Sequence[Question], chars: int) -> list[Span]:
     """The highlight of each document for its question."""
     client.create_collection(COLLECTION, tokens="int8")
-    documents = [{"id": each.id, "text": each.document, "metadata": {"question": each.id}} for each in asked]
+    texts = list(dict.fromkeys(each.document for each in asked))
+    documents = [{"id": str(i), "text": text, "metadata": {"number": i}} for i, text in enumerate(texts)]
     client.upload(documents, COLLECTION)
     found = []
     for each in track(asked, "asking"):
-        own = {"question": each.id}
+        own = {"number": texts.index(each.document)}
         [hit] = client.search(each.text, COLLECTION, k=1, filter=own, mode="vector", highlight={"chars": chars}).hits
         assert hit.highlight is not None
         found.append((hit.highlight.start, hit.highlight.end))
+    client.delete_collection(COLLECTION)
     return found
 
 
@@ -190,7 +208,7 @@ def measure(client: Client, asked: Sequence[Question], chars: int) -> list[Row]:
     return list(compare(asked, snippets))
 
 
-def show(rows: Sequence[Row], console: Console) -> None:
+def show(name: str, rows: Sequence[Row], console: Console) -> None:
     """Print a row for each kind of snippet."""
     names = (
         "snippet",
@@ -201,7 +219,7 @@ def show(rows: Sequence[Row], console: Console) -> None:
         "highlight is better by",
         "95 % interval",
     )
-    table = Table(*names, title="answer sentences of WikiQA (dev) in snippets of their documents, in percent")
+    table = Table(*names, title=f"answer sentences of {name} in snippets of their documents, in percent")
     for row in rows:
         table.add_row(
             row.snippet,
@@ -218,14 +236,19 @@ def show(rows: Sequence[Row], console: Console) -> None:
 def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="folder with WikiQA, as for semblance evaluate")
+    parser.add_argument("--data", type=Path, required=True, help="folder with the sets, as for semblance evaluate")
+    parser.add_argument("--sets", nargs="+", default=SETS, choices=SETS)
     parser.add_argument("--chars", type=int, default=CHARS, help="most characters of a snippet")
     options = parser.parse_args()
-    asked = questions(read_wikiqa(options.data / data_set(SET).files[0]))
+    results = []
     with running_service() as url, Client(url, timeout_s=600) as client:
-        rows = measure(client, asked, options.chars)
-    show(rows, wide_console())
-    save_results("snippets", [asdict(row) for row in rows])
+        for name in options.sets:
+            file = options.data / data_set(name).files[0]
+            asked = xquad_questions(file) if name == "xquad_en" else questions(read_wikiqa(file))
+            rows = measure(client, [each for each in asked if each.answers], options.chars)
+            show(name, rows, wide_console())
+            results += [{"set": name} | asdict(row) for row in rows]
+    save_results("snippets", results)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from semblance.service.errors import StoreTooNew
 
 log = logging.getLogger(__name__)
 
-NEWEST = "0008"  # the last revision in versions/
+NEWEST = "0009"  # the last revision in versions/
 UNVERSIONED = "0001"  # revision of stores from before the migrations
 
 _LOCK_ID = 7_136_523_170_112  # of an advisory lock; an arbitrary number

@@ -45,7 +45,7 @@ const STAGE_NAMES = {
 };
 
 /**
- * @typedef {{query: string, collection: string, measure: string, model: string, rerankModel: string | null, lexical: boolean, codes: string[]}} Asked
+ * @typedef {{query: string, collection: string, measure: string, model: string, rerankModel: string | null, lexical: boolean, codes: string[], textFields: string[]}} Asked
  */
 /** @typedef {{partners: {text: string}[]}} Share */
 /** @typedef {{kind: string, text: string, a: Share, b: Share, difference: number}} Part */
@@ -62,6 +62,8 @@ export class Search {
     this.chosen = new Map();
     /** The collection of an address that does not exist. */
     this.missing = "";
+    /** @type {Map<string, string[]>} metadata fields that are searched as text, by collection */
+    this.textFields = new Map();
     this.collection = menu([], "", { name: "collection" });
     this.query = element("input", {
       type: "search",
@@ -146,6 +148,7 @@ export class Search {
       choose(this.k, fields.k, "10");
       this.chosen = readFilters(fields.filter);
     }
+    for (const each of found.collections) this.textFields.set(each.name, each.text_fields);
     /** @type {[string, string][]} */
     const choices = found.collections.map((/** @type {any} */ each) => [
       each.name,
@@ -281,7 +284,8 @@ export class Search {
     const [{ hits, codes, missing_terms: missing, read_as: readAs, no_good_match: unanswered }] = found.result.results;
     const { measure, model, rerank_model: rerankModel, warnings } = found.result;
     const lexical = body.mode === "lexical";
-    const asked = { query, collection: body.collection, measure, model, rerankModel, lexical, codes };
+    const textFields = this.textFields.get(body.collection) ?? [];
+    const asked = { query, collection: body.collection, measure, model, rerankModel, lexical, codes, textFields };
     fill(
       this.results,
       notices(warnings),
@@ -314,6 +318,8 @@ function hitCard(hit, next, asked) {
   const isExplained =
     next && !asked.rerankModel && Boolean(lexical) === Boolean(next.lexical) && lexical?.codes === next.lexical?.codes;
   const has = (lexical?.terms ?? []).filter((/** @type {any} */ each) => asked.codes.includes(each.term));
+  const shown = Object.entries(hit.metadata).filter(([field]) => !asked.textFields.includes(field));
+  const others = asked.textFields.filter((field) => field !== hit.field && typeof hit.metadata[field] === "string");
   return element(
     "li",
     { class: "card hit" },
@@ -336,7 +342,9 @@ function hitCard(hit, next, asked) {
       hit.probability === null || asked.lexical
         ? null
         : element("span", { class: "faint" }, ` same in ${Math.round(100 * hit.probability)} of 100 cases`),
+      hit.field ? element("span", { class: "faint" }, ` in ${hit.field}`) : null,
     ),
+    others.map((field) => element("p", { class: "hit-head" }, element("strong", {}, isolated(hit.metadata[field])))),
     snippet(hit),
     element(
       "p",
@@ -345,7 +353,7 @@ function hitCard(hit, next, asked) {
       isExplained
         ? button(`Why above ${next.id}?`, () => showDifference(box, hit, next, asked), { class: "quiet" })
         : null,
-      element("span", { class: "faint metadata" }, metadataText(hit.metadata)),
+      element("span", { class: "faint metadata" }, metadataText(Object.fromEntries(shown))),
     ),
     box,
   );

@@ -15,9 +15,9 @@ from semblance.models.alignment.quantized_tokens import is_codes, quantize
 from semblance.models.embeddings import Floats, TokenEmbeddings, Want, unit_rows
 from semblance.models.protocols import Encoder
 from semblance.models.text import TokenizedText, text_problem
-from semblance.models.tokenization.passages import Cut, Span, cut_passages, fits
+from semblance.models.tokenization.passages import Cut, Span, cut_parts, fits
 from semblance.service.errors import InvalidRequest, Problem
-from semblance.service.ports.documents import DocumentEmbedding, GivenEmbedding
+from semblance.service.ports.documents import Document, DocumentEmbedding, GivenEmbedding
 from semblance.service.turns import in_thread
 from semblance.service.usecases.text_embedder import InputText, TextEmbedder, TextEmbeddings, unread_warning
 
@@ -59,6 +59,24 @@ class _Passage(NamedTuple):
         vector = unit_rows(embeddings.pooled()).astype(np.float32)
         codes, error = quantize(embeddings) if keep_tokens else (None, 0.0)
         return cls(vector, truncated, codes, error)
+
+
+class _CutText(NamedTuple):
+    """A document's id and text, and the spans of its passages."""
+
+    id: str
+    text: InputText
+    spans: Sequence[Span]
+
+    def passages(self) -> list[InputText]:
+        """The passages."""
+        return [InputText(self.text.text[start:end], self.text.pointer) for start, end in self.spans]
+
+
+def searched_text(document: Document, text_fields: Sequence[str], pointer: str) -> InputText:
+    """The searched text of a document, to be cut between its text and its fields."""
+    searched = document.searched(text_fields)
+    return InputText(searched.whole, pointer, parts=[(part.start, part.end) for part in searched.parts])
 
 
 class DocumentEmbedder:
@@ -150,17 +168,15 @@ class DocumentEmbedder:
         if cut is None:
             return await self._embed_whole(encoder, texts, want, bulk=bulk)
         short, spans = await self._prepared(encoder, texts, cut)
-        whole = await self._embed_whole(encoder, short, want, bulk=bulk)
-        parts = [whole]
-        for doc_id in [doc_id for doc_id in texts if doc_id not in short]:
-            own = spans.get(doc_id) or await self._cut(encoder, texts[doc_id], cut)
-            background = bulk or len(own) > INTERACTIVE  # a book must not hold up, or be rejected for, what others ask
-            parts.append(await self._embed_passages(encoder, doc_id, texts[doc_id], own, want, bulk=background))
-        return DocumentEmbeddings(
-            by_id={doc_id: embedding for part in parts for doc_id, embedding in part.by_id.items()},
-            tokens=sum(each.tokens for each in parts),
-            warnings=[warning for each in parts for warning in each.warnings],
-        )
+        embedded = await self._embed_whole(encoder, short, want, bulk=bulk)
+        rest = {doc_id: text for doc_id, text in texts.items() if doc_id not in short}
+        spans |= {doc_id: await self._cut(encoder, text, cut) for doc_id, text in rest.items() if doc_id not in spans}
+        # a book must not hold up, or be rejected for, what others ask
+        books = {doc_id for doc_id, own in spans.items() if len(own) > INTERACTIVE}
+        for some, background in ((books, True), (rest.keys() - books, bulk)):
+            cut_up = [_CutText(doc_id, text, spans[doc_id]) for doc_id, text in rest.items() if doc_id in some]
+            embedded = embedded.joined(await self._embed_passages(encoder, cut_up, want, bulk=background))
+        return embedded
 
     async def _prepared(
         self, encoder: Encoder, texts: Mapping[str, InputText], cut: Cut
@@ -178,14 +194,14 @@ class DocumentEmbedder:
         short = {
             key: text._replace(tokens=own)
             for (key, text), own in zip(texts.items(), read, strict=True)
-            if key not in long and fits(own, cut)
+            if key not in long and len(text.parts) < 2 and fits(own, cut)
         }
         return short, spans
 
     async def _cut(self, encoder: Encoder, text: InputText, cut: Cut) -> list[Span]:
         """Spans of the passages of a text."""
         tokenize = partial(encoder.tokenize, role="document", truncate="END")
-        return await in_thread(cut_passages, text.text, cut, tokenize)
+        return await in_thread(cut_parts, text.text, text.parts, cut, tokenize)
 
     async def _embed_whole(
         self, encoder: Encoder, texts: Mapping[str, InputText], want: Want, *, bulk: bool
@@ -198,23 +214,30 @@ class DocumentEmbedder:
         return DocumentEmbeddings(by_id, found.tokens, found.warnings)
 
     async def _embed_passages(
-        self, encoder: Encoder, doc_id: str, text: InputText, spans: Sequence[Span], want: Want, *, bulk: bool
+        self, encoder: Encoder, documents: Sequence[_CutText], want: Want, *, bulk: bool
     ) -> DocumentEmbeddings:
-        """Embed the passages of a document."""
+        """Embed the passages of documents, those of several together."""
+        parts = [part for document in documents for part in document.passages()]
         made: list[_Passage] = []
-        tokens, unread = 0, 0.0
-        for start in range(0, len(spans), PASSAGES):
-            parts = [InputText(text.text[first:last], text.pointer) for first, last in spans[start : start + PASSAGES]]
-            read = await self._texts.tokenize(encoder, parts, "document", limited=False)
-            known = [part._replace(tokens=own) for part, own in zip(parts, read, strict=True)]
+        unread: list[float] = []
+        tokens = 0
+        for start in range(0, len(parts), PASSAGES):
+            some = parts[start : start + PASSAGES]
+            read = await self._texts.tokenize(encoder, some, "document", limited=False)
+            known = [part._replace(tokens=own) for part, own in zip(some, read, strict=True)]
             found = await self._texts.embed(encoder, known, "document", want, bulk=bulk)
             made += await in_thread(_passages, found, want)
             tokens += found.tokens
-            unread += sum(len(each.text) * each.unread for each in read)
-        share = unread / sum(last - first for first, last in spans)
-        return DocumentEmbeddings(
-            {doc_id: _storable(made, spans)}, tokens, unread_warning(encoder, text.pointer, share)
-        )
+            unread += [len(each.text) * each.unread for each in read]
+        by_id: dict[str, DocumentEmbedding] = {}
+        warnings: list[RequestWarning] = []
+        end = 0
+        for doc_id, text, spans in documents:
+            own = slice(end, end := end + len(spans))
+            by_id[doc_id] = _storable(made[own], spans)
+            share = sum(unread[own]) / sum(last - first for first, last in spans)
+            warnings += unread_warning(encoder, text.pointer, share)
+        return DocumentEmbeddings(by_id, tokens, warnings)
 
 
 def _misfit(given: GivenEmbedding, dim: int, text: TokenizedText | None, tokens: TokenStorage) -> str | None:

@@ -25,7 +25,7 @@ from semblance.service.replication.access import CollectionAccess
 from semblance.service.replication.retries import retry_on_conflict
 from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.cursors import Place, read_cursor, write_cursor
-from semblance.service.usecases.documents.embed import DocumentEmbedder, DocumentEmbeddings
+from semblance.service.usecases.documents.embed import DocumentEmbedder, DocumentEmbeddings, searched_text
 from semblance.service.usecases.request_fields import requested_version
 from semblance.service.usecases.text_embedder import InputText
 
@@ -89,7 +89,8 @@ class IndexDocuments:
             UnknownCollection, SpaceMismatch, InvalidRequest: see semblance.service.errors.
         """
         collection = await self._access.read_primary(lambda store: store.collection(name))
-        texts = {str(i): InputText(document.text, f"/documents/{i}/text") for i, document in enumerate(documents)}
+        text_fields = collection.settings.text_fields
+        texts = {str(i): searched_text(each, text_fields, f"/documents/{i}/text") for i, each in enumerate(documents)}
         given = {
             str(i): (texts[str(i)], each.given)
             for i, each in enumerate(documents)
@@ -106,10 +107,11 @@ class IndexDocuments:
         """Make one attempt: read what is stored, encode what is new, write."""
         ids = [document.id for document in documents]
         collection, stored = await self._access.read_primary(lambda store: store.get_at(name, ids))
+        text_fields = collection.settings.text_fields
         new = {
-            document.id: InputText(document.text, f"/documents/{i}/text")
+            document.id: searched_text(document, text_fields, f"/documents/{i}/text")
             for i, document in enumerate(documents)
-            if not _same_text(document, stored.get(document.id))
+            if not _same_text(document, stored.get(document.id), text_fields)
         }
         given = {each.id: each.given for each in documents if isinstance(each, EmbeddedDocument)}
         _require_space(collection, given.values())
@@ -189,8 +191,8 @@ class IndexDocuments:
         return [own, (await self._collections.next_encoder_of(collection), collection.reembedding.cut)]
 
 
-def _same_text(document: Document, stored: Document | None) -> bool:
-    return stored is not None and stored.text == document.text
+def _same_text(document: Document, stored: Document | None, text_fields: Sequence[str]) -> bool:
+    return stored is not None and stored.searched(text_fields) == document.searched(text_fields)
 
 
 def _require_space(collection: Collection, given: Iterable[GivenEmbedding]) -> None:

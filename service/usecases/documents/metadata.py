@@ -70,6 +70,7 @@ class ChangeMetadata:
             document = Document(change.id, stored[change.id].text, change.applied(stored[change.id].metadata))
             writes.append(Write(document, None, if_version=change.if_version or collection.version))
         _check_sizes(writes)
+        _check_searched(writes, stored, collection.settings.text_fields)
         try:
             return await self._access.write(name, lambda store: store.upsert(collection, writes))
         except DocumentChanged as error:  # since the read; the next attempt sees whether it is since `if_version`
@@ -90,6 +91,27 @@ def _check(now: Version, name: str, changes: Sequence[MetadataChange], stored: M
 def _is_later(document: Document, version: Version, now: Version) -> bool:
     """Whether a document has changed since a version; of another epoch, the store will say so."""
     return version.epoch == now.epoch and document.version > version.number
+
+
+def _check_searched(writes: Sequence[Write], stored: Mapping[str, Document], text_fields: Sequence[str]) -> None:
+    """Raise InvalidRequest if a field that is searched as text would change."""
+    problems = [
+        Problem(
+            f"/documents/{i}/metadata",
+            "text_field",
+            f"{field!r} is searched as text in this collection: store the whole document again to change it",
+        )
+        for i, write in enumerate(writes)
+        for field in text_fields
+        if _string(write.document.metadata.get(field)) != _string(stored[write.document.id].metadata.get(field))
+    ]
+    if problems:
+        raise InvalidRequest(problems)
+
+
+def _string(value: object) -> str | None:
+    """A value that is searched as text."""
+    return value if isinstance(value, str) else None
 
 
 def _check_sizes(writes: Sequence[Write]) -> None:

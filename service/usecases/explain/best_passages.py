@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+from semblance_client.vocabulary.explanation import PassageSpan
 from semblance_client.vocabulary.responses import RequestWarning
 
 from semblance.models.catalogue import similarity
@@ -16,7 +17,6 @@ from semblance.models.nearest_passages import score_passages
 from semblance.models.protocols import Encoder
 from semblance.models.text import Truncate
 from semblance.models.tokenization.glossary import Glossary
-from semblance.models.tokenization.passages import Span
 from semblance.service.errors import TextChanged
 from semblance.service.ports.document_store import DocumentReader
 from semblance.service.ports.documents import CutDocuments, PassageKey, Version, unknown_document
@@ -27,9 +27,8 @@ from semblance.service.turns import in_thread
 from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.glossaries import glossary_of
 from semblance.service.usecases.search.ordering import bonus_of
+from semblance.service.usecases.search.params import RESCORED_PASSAGES
 from semblance.service.usecases.text_embedder import InputText, TextEmbedder, Truncation, unread_warning
-
-RESCORED_PASSAGES = 3  # of a document, the nearest by vector; the best of them makes the score of a measure
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +58,14 @@ class BestPassage:
 
     Attributes:
         id: of the document.
-        span: of the passage in the document; None for a document that is not cut.
+        place: of the passage in the document; None for a document that is not cut.
         tokens: its token vectors.
         terms: of the query that it has, if terms count.
         warnings: about its text.
     """
 
     id: str
-    span: Span | None
+    place: PassageSpan | None
     tokens: TokenEmbeddings
     terms: Sequence[TermScore]
     warnings: Sequence[RequestWarning]
@@ -135,7 +134,7 @@ class BestPassages:
             passages=[
                 BestPassage(
                     id=key.document,
-                    span=read.span(key) if key.document in read.spans else None,
+                    place=_place(read, key),
                     tokens=embedded[key],
                     terms=indexed.terms.get(key, ()),
                     warnings=unread_warning(encoder, query.documents[key.document], tokens_of(embedded[key]).unread),
@@ -193,6 +192,14 @@ def _look_up(index: IndexReader, query: DocumentQuery, read: CutDocuments, store
     if _state(_get(store, query)) != _state(read) or not _agrees(found, read):
         raise TextChanged
     return found
+
+
+def _place(read: CutDocuments, passage: PassageKey) -> PassageSpan | None:
+    if passage.document not in read.spans:
+        return None
+    start, end = read.span(passage)
+    part = read.searched(passage.document).part_at(start)
+    return PassageSpan(start=start - part.start, end=end - part.start, field=part.field)
 
 
 def _state(read: CutDocuments) -> tuple[str, str, dict[str, int]]:

@@ -28,7 +28,6 @@ from semblance.models.explanation import (
 )
 from semblance.models.nearest_passages import explain_passages
 from semblance.models.protocols import Encoder
-from semblance.models.tokenization.passages import Span
 from semblance.models.tokenization.terms import places
 from semblance.service.ports.documents import Version
 from semblance.service.turns import in_thread
@@ -45,14 +44,14 @@ class ExplainedDocument:
 
     Attributes:
         id: of the document.
-        span: of the passage in the document; None for a document that is not cut.
+        place: of the passage in the document; None for a document that is not cut.
         text: of the passage.
         explanation: of the score.
         bonus: that terms add to the score; 0 unless they count.
     """
 
     id: str
-    span: Span | None
+    place: PassageSpan | None
     text: ReadText
     explanation: Explanation
     bonus: float
@@ -67,7 +66,7 @@ class ExplainedDocument:
         return ComparedDocument(
             **dict(side(self.text, self.explanation.right)),
             id=self.id,
-            passage=self.span and PassageSpan(start=self.span[0], end=self.span[1]),
+            passage=self.place,
             score=self.explanation.score,
             bonus=self.bonus,
             combined=self.combined,
@@ -197,7 +196,7 @@ def _difference(
 
 def _explained(passage: BestPassage, explanation: Explanation) -> ExplainedDocument:
     read = ReadText.of(tokens_of(passage.tokens))
-    return ExplainedDocument(passage.id, passage.span, read, explanation, bonus_of(passage.bm25))
+    return ExplainedDocument(passage.id, passage.place, read, explanation, bonus_of(passage.bm25))
 
 
 def _term_parts(request: DifferenceRequest, found: QueriedDocuments) -> list[DifferencePart]:

@@ -20,7 +20,6 @@ from semblance.models.explanation import Explanation, ReadText
 from semblance.models.nearest_passages import explain_passages
 from semblance.models.protocols import Encoder
 from semblance.models.tokenization.glossary import NO_GLOSSARY, Glossary
-from semblance.models.tokenization.passages import Span
 from semblance.service.ports.calibration import Calibrations, FittedCalibration
 from semblance.service.ports.embedding import ServedModels
 from semblance.service.turns import in_thread
@@ -43,7 +42,7 @@ class ExplainedPair:
     explanation: Explanation
     warnings: Sequence[RequestWarning]
     calibration: FittedCalibration | None
-    passage: Span | None
+    passage: PassageSpan | None
     passages: int
 
     def response(self, max_links: int | None) -> PairExplanation:
@@ -57,7 +56,7 @@ class ExplainedPair:
             probability=self.calibration and self.calibration.probability_of(self.explanation.score),
             calibration=self.calibration and self.calibration.summary,
             truncated=self.a.truncated or self.b.truncated,
-            passage=self.passage and PassageSpan(start=self.passage[0], end=self.passage[1]),
+            passage=self.passage,
             warnings=self.warnings,
         )
 
@@ -70,7 +69,7 @@ class _Pair:
     a: TokenEmbeddings
     b: TokenEmbeddings
     warnings: Sequence[RequestWarning]
-    passage: Span | None = None
+    passage: PassageSpan | None = None
     glossary: Glossary = NO_GLOSSARY
 
     @property
@@ -145,4 +144,4 @@ class Explain:
         )
         [best] = found.passages
         warnings = [*found.warnings, *best.warnings]
-        return _Pair(found.encoder, found.query, best.tokens, warnings, best.span, found.glossary)
+        return _Pair(found.encoder, found.query, best.tokens, warnings, best.place, found.glossary)

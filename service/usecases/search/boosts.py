@@ -1,16 +1,19 @@
-"""Boosts: what a date or a number of a document adds to its score."""
+"""Boosts by dates and numbers of a document, and weights of its text fields."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
+from semblance_client.vocabulary.collections import TEXT
 from semblance_client.vocabulary.fields import Scalar
 from semblance_client.vocabulary.search import Boost, BoostPart
 
+from semblance.service.errors import InvalidRequest, Problem
 from semblance.service.filters import scalars
-from semblance.service.ports.documents import Metadata
+from semblance.service.ports.documents import Collection, CutDocuments, Metadata, PassageKey
+from semblance.service.ports.indexes import HybridHit
 
 _DAY_S = 86_400
 _LARGEST = 1e300  # number; a larger one counts as this
@@ -22,6 +25,32 @@ def boosts_of(metadata: Metadata, boosts: Sequence[Boost]) -> list[BoostPart]:
     Of a list, the best entry counts.
     """
     return [BoostPart(field=each.field, bonus=each.weight * _share(metadata, each)) for each in boosts]
+
+
+def passage_weights(
+    read: CutDocuments, hits: Iterable[HybridHit], weights: Mapping[str, float]
+) -> dict[PassageKey, float]:
+    """Weights of the passages of candidates, by the text fields that they are of."""
+    found: dict[PassageKey, float] = {}
+    for key in [PassageKey(hit.id, passage.number) for hit in hits for passage in hit.passages]:
+        try:
+            part = read.searched(key.document).part_at(read.span(key)[0])
+        except LookupError:  # rewritten since the search, which then is repeated
+            continue
+        found[key] = weights.get(part.field or TEXT, 1.0)
+    return found
+
+
+def check_weights(weights: Mapping[str, float], collection: Collection) -> None:
+    """Raise InvalidRequest if a weight is not of a text field."""
+    known = (TEXT, *collection.settings.text_fields)
+    problems = [
+        Problem("/field_weights", "invalid_value", f"{name!r} is no text field: choose one of {', '.join(known)}")
+        for name in weights
+        if name not in known
+    ]
+    if problems:
+        raise InvalidRequest(problems)
 
 
 def _share(metadata: Metadata, boost: Boost) -> float:

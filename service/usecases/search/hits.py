@@ -37,13 +37,17 @@ class RankedTerms:
 
 @dataclass(frozen=True, slots=True)
 class RankedHit:
-    """A document with its score, best passages and terms; `value` orders those of equal codes."""
+    """A document with its score, best passages and terms.
+
+    `value` orders those of equal codes; `weighted` is the part of it that the weight of a text field adds.
+    """
 
     id: str
     score: float
     passages: Sequence[PassageHit]
     value: float
     terms: RankedTerms | None
+    weighted: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,11 @@ class IndexHits:
 
     found: Sequence[HybridHits]
     warnings: Sequence[RequestWarning]
+
+    @property
+    def ids(self) -> list[str]:
+        """Ids of the documents of all candidates, each once."""
+        return list({hit.id for each in self.found for hit in each.hits})
 
     @property
     def version(self) -> Version:
@@ -70,7 +79,7 @@ class RankedHits:
     @property
     def complete(self) -> bool:
         """Whether no hit was rewritten or deleted between the index and the store."""
-        return len(self.unchanged) == len(ids_of(self.hits))
+        return self.unchanged.keys() >= set(ids_of(self.hits))
 
     @property
     def unchanged(self) -> dict[str, Document]:

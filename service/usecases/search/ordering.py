@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
+from types import MappingProxyType
+from typing import NamedTuple
 
 from semblance_client.vocabulary.search import Mode
 
@@ -14,6 +16,18 @@ MAX_BONUS = 0.5  # that terms add to the score of a measure, however many and ra
 HALF_BONUS = 40.0  # score by BM25 that adds half of it
 LEAST_SHARES: Mapping[Mode, float] = {"hybrid": 0.25, "auto": 0.5}
 """Of the information of a query, by mode: if no document has as much, terms are left out (decision 62)."""
+
+
+NO_WEIGHTS: Mapping[PassageKey, float] = MappingProxyType({})
+
+
+class _Ranked(NamedTuple):
+    """A passage, the number that orders it, the part of that by a weight, and the match."""
+
+    value: float
+    weighted: float
+    passage: PassageHit
+    match: RankedTerms | None
 
 
 def bonus_of(score: float) -> float:
@@ -31,7 +45,12 @@ def term_bonus(term: TermScore, score: float, bonus: float) -> float:
 
 
 def ordered(
-    candidates: HybridHits, scores: Mapping[PassageKey, float] | None, mode: Mode, k: int, passages: int
+    candidates: HybridHits,
+    scores: Mapping[PassageKey, float] | None,
+    mode: Mode,
+    k: int,
+    passages: int,
+    weights: Mapping[PassageKey, float] = NO_WEIGHTS,
 ) -> list[RankedHit]:
     """The k best of the candidates, by codes and then by value, each with its best passages.
 
@@ -41,27 +60,37 @@ def ordered(
         mode: how they were searched; "lexical" orders by terms alone, all others by the measure and the bonus of terms.
         k: number of hits.
         passages: most passages of a hit.
+        weights: of passages by the text fields that they are of; 1 for all others.
     """
     codes = frozenset(candidates.codes)
-    ranked = [_ranked(candidate, codes, scores, mode, passages) for candidate in candidates.hits]
+    ranked = [_ranked(candidate, codes, scores, mode, passages, weights) for candidate in candidates.hits]
     return sorted(filter(None, ranked), key=lambda hit: (codes_rank(hit.terms), -hit.value, hit.id))[:k]
 
 
 def _ranked(
-    candidate: HybridHit, codes: Set[str], scores: Mapping[PassageKey, float] | None, mode: Mode, passages: int
+    candidate: HybridHit,
+    codes: Set[str],
+    scores: Mapping[PassageKey, float] | None,
+    mode: Mode,
+    passages: int,
+    weights: Mapping[PassageKey, float],
 ) -> RankedHit | None:
     """A candidate with its passages, most codes first; None if no passage has a score."""
-    found: list[tuple[float, PassageHit, RankedTerms | None]] = []
+    found: list[_Ranked] = []
     for each in candidate.passages:
-        score = each.score if scores is None else scores.get(PassageKey(candidate.id, each.number))
+        key = PassageKey(candidate.id, each.number)
+        score = each.score if scores is None else scores.get(key)
         if score is not None:
             match = _match(candidate, each, mode)
-            found.append((_value(score, match, mode), PassageHit(each.number, score), match))
+            value = _value(score, match, mode)
+            weighted = (weights.get(key, 1.0) - 1.0) * abs(value)  # also of a distance, which is below 0
+            found.append(_Ranked(value + weighted, weighted, PassageHit(each.number, score), match))
     if not found:
         return None
-    found.sort(key=lambda each: (-_count(codes, each[2]), -each[0], each[1].number))
-    value, best, match = found[0]
-    return RankedHit(candidate.id, best.score, [each for _, each, _ in found[:passages]], value, match)
+    found.sort(key=lambda each: (-_count(codes, each.match), -each.value, each.passage.number))
+    best = found[0]
+    kept = [each.passage for each in found[:passages]]
+    return RankedHit(candidate.id, best.passage.score, kept, best.value, best.match, best.weighted)
 
 
 def _match(candidate: HybridHit, passage: HybridPassage, mode: Mode) -> RankedTerms | None:

@@ -24,6 +24,7 @@ from semblance.service.usecases.text_embedder import InputText
 
 # they contain nine of the ten best by rcmd, or more, on real collections: benchmarks/quality/candidates.py
 DEFAULT_CANDIDATES = 100
+RESCORED_PASSAGES = 3  # of a document, the nearest by vector; the best of them makes the score of a measure
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,12 @@ class SearchParams:
         return Choice(request.group_by, request.group_size, request.diversity, order)
 
     @property
+    def passages(self) -> int:
+        """Passages of a document to look up: several if text fields have weights."""
+        request = self.request
+        return max(request.passages, RESCORED_PASSAGES) if request.field_weights else request.passages
+
+    @property
     def page(self) -> slice:
         """Places of the hits or groups to return."""
         return slice(self.request.offset, self.request.offset + self.request.k)
@@ -108,7 +115,8 @@ class SearchParams:
     def ranked(self) -> int:
         """Number of hits to rank; if some are chosen, boosted, reranked or counted, all candidates."""
         request = self.request
-        more = self.choice or self.counts_hits or request.boosts or request.rerank_model is not None
+        adds = request.boosts or request.field_weights
+        more = self.choice or self.counts_hits or adds or request.rerank_model is not None
         return self.candidates if more else self.page.stop
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from semblance_client.vocabulary.collections import TEXT
 from semblance_client.vocabulary.explanation import Explanation
 from semblance_client.vocabulary.matching import Facet, FacetValue
 from semblance_client.vocabulary.search import (
@@ -25,6 +26,8 @@ from semblance.models.tokenization.terms import places
 from semblance.service.ports import indexes
 from semblance.service.ports.calibration import FittedCalibration
 from semblance.service.ports.documents import Document, Metadata, PassageKey
+from semblance.service.ports.searched_text import SearchedText, TextPart
+from semblance.service.usecases.search.boosts import boosts_of
 from semblance.service.usecases.search.hits import RankedTerms
 from semblance.service.usecases.search.ordering import term_bonus
 
@@ -32,7 +35,7 @@ HIGHLIGHT_MEASURE = "rcmd1_content"  # each word of a query has one partner, wha
 
 
 class ScoredPassage(NamedTuple):
-    """First and one-past-last code point of a passage in its document, score and number."""
+    """First and one-past-last code point of a passage in the searched text, score and number."""
 
     start: int
     end: int
@@ -46,6 +49,7 @@ class SearchHit:
 
     document: Document
     score: float
+    searched: SearchedText
     passages: Sequence[ScoredPassage]
     terms: RankedTerms | None = None
     boosts: Sequence[BoostPart] = ()
@@ -66,7 +70,19 @@ class SearchHit:
     @property
     def text(self) -> str:
         """Text of the best passage."""
-        return self.document.text[self.passages[0].start : self.passages[0].end]
+        return self.searched.whole[self.passages[0].start : self.passages[0].end]
+
+    @property
+    def part(self) -> TextPart:
+        """The part of the document that has the best passage."""
+        return self.searched.part_at(self.passages[0].start)
+
+    def boosted(self, weighted: float, request: SearchRequest) -> SearchHit:
+        """The hit with what the boosts of a request add, and the weight of its text field."""
+        boosts = boosts_of(self.document.metadata, request.boosts)
+        if request.field_weights:
+            boosts = [BoostPart(field=self.part.field or TEXT, bonus=weighted), *boosts]
+        return replace(self, boosts=boosts)
 
     def explained(self, explanation: Explanation) -> SearchHit:
         """The hit with the explanation of its best passage, and the score of that."""
@@ -75,7 +91,8 @@ class SearchHit:
 
     def highlighted(self, snippet: Snippet) -> SearchHit:
         """The hit with a highlight of its best passage; its places count in the document."""
-        at, text = self.passages[0].start, self.document.text
+        at, part = self.passages[0].start - self.part.start, self.part
+        text = self.searched.whole[part.start : part.end]
         start, end = at + snippet.start, at + snippet.end
         shown = Highlight(
             text=text[start:end],
@@ -96,7 +113,7 @@ class SearchHit:
 
     def response(self, request: SearchRequest, mode: Mode, calibration: FittedCalibration | None) -> Hit:
         """The hit as a response has it, with its best passages if more than one was asked for."""
-        document = self.document
+        document, best = self.document, self._passage(self.passages[0])
         return Hit(
             id=document.id,
             score=self.score,
@@ -104,18 +121,29 @@ class SearchHit:
             lexical=self.terms and self._term_match(self.terms, mode),
             boosts=list(self.boosts),
             probability=calibration and calibration.probability_of(self.score),
-            text=self.text,
-            start=self.passages[0].start,
-            end=self.passages[0].end,
-            passages=[_passage(document.text, passage) for passage in self.passages] if request.passages > 1 else [],
+            text=best.text,
+            start=best.start,
+            end=best.end,
+            field=best.field,
+            passages=[self._passage(each) for each in self.passages] if request.passages > 1 else [],
             metadata=_chosen(document.metadata, request.fields),
             truncated=document.truncated,
             highlight=self.highlight,
             explanation=self.explanation,
         )
 
+    def _passage(self, passage: ScoredPassage) -> Passage:
+        part = self.searched.part_at(passage.start)
+        return Passage(
+            text=self.searched.whole[passage.start : passage.end],
+            start=passage.start - part.start,
+            end=passage.end - part.start,
+            field=part.field,
+            score=passage.score,
+        )
+
     def _term_match(self, ranked: RankedTerms, mode: Mode) -> TermMatch:
-        at = self.passages[0].start
+        at = self.passages[0].start - self.part.start
         spans = places(self.text, [each.term for each in ranked.terms])
         return TermMatch(
             vector_rank=ranked.vector_rank,
@@ -162,7 +190,3 @@ def response_chars(hits: Sequence[Sequence[SearchHit]]) -> int:
     links = sum(len(hit.explanation.links) for hit in every if hit.explanation)
     texts = sum(passage.end - passage.start + 100 for hit in every for passage in hit.passages)
     return 200 + texts + 200 * len(every) + 100 * links
-
-
-def _passage(text: str, passage: ScoredPassage) -> Passage:
-    return Passage(text=text[passage.start : passage.end], start=passage.start, end=passage.end, score=passage.score)

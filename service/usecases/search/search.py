@@ -19,6 +19,7 @@ from semblance.service.turns import Offload
 from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.glossaries import glossary_of
 from semblance.service.usecases.request_fields import RequestLimits, require_at_most
+from semblance.service.usecases.search.boosts import check_weights
 from semblance.service.usecases.search.good_matches import Evidence, GoodMatches
 from semblance.service.usecases.search.params import SearchParams
 from semblance.service.usecases.search.rescoring import INDEX_MEASURE, PassageScorer
@@ -70,6 +71,7 @@ class Search:
     async def _open(self, params: SearchParams) -> SearchSession:
         request = params.request
         collection, index = await self._access.current(request.collection, params.min_version)
+        check_weights(request.field_weights, collection)
         measure = similarity(request.measure or collection.settings.measure)
         explainer = explainable(measure.name) if request.explain else None
         encoder = await self._collections.encoder_of(collection)

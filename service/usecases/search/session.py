@@ -18,13 +18,12 @@ from semblance.service.errors import CollectionReplaced
 from semblance.service.observability.stages import timed
 from semblance.service.ports.calibration import FittedCalibration
 from semblance.service.ports.document_store import DocumentReader
-from semblance.service.ports.documents import Collection, PassageKey
-from semblance.service.ports.indexes import IndexReader
+from semblance.service.ports.documents import Collection, CutDocuments, PassageKey
+from semblance.service.ports.indexes import HybridHits, IndexReader
 from semblance.service.threads import until_left
 from semblance.service.turns import Offload, in_thread
-from semblance.service.usecases.explain.best_passages import RESCORED_PASSAGES
 from semblance.service.usecases.explain.word_links import word_links
-from semblance.service.usecases.search.boosts import boosts_of
+from semblance.service.usecases.search.boosts import passage_weights
 from semblance.service.usecases.search.candidates import candidates
 from semblance.service.usecases.search.good_matches import Evidence
 from semblance.service.usecases.search.hits import (
@@ -35,9 +34,9 @@ from semblance.service.usecases.search.hits import (
     ids_of,
     missing_terms,
 )
-from semblance.service.usecases.search.ordering import ordered
-from semblance.service.usecases.search.params import SearchParams
-from semblance.service.usecases.search.rescoring import PassageScorer, ScoreSource
+from semblance.service.usecases.search.ordering import NO_WEIGHTS, ordered
+from semblance.service.usecases.search.params import RESCORED_PASSAGES, SearchParams
+from semblance.service.usecases.search.rescoring import PassageScorer, Scores, ScoreSource
 from semblance.service.usecases.search.results import (
     HIGHLIGHT_MEASURE,
     ScoredPassage,
@@ -103,9 +102,13 @@ class SearchSession:
         hybrid = params.mode != "vector"
 
         def query(store: DocumentReader) -> RankedHits:
-            found = self._candidates(params.candidates if hybrid else params.ranked, params.request.passages)
-            hits = [ordered(each, None, params.mode, params.ranked, params.request.passages) for each in found.found]
-            return RankedHits(found, hits, store.get_cut(self.scorer.collection.name, ids_of(hits)))
+            found = self._candidates(params.candidates if hybrid else params.ranked, params.passages)
+            if not params.request.field_weights:
+                hits = [self._ordered(each, None) for each in found.found]
+                return RankedHits(found, hits, store.get_cut(self.scorer.collection.name, ids_of(hits)))
+            read = store.get_cut(self.scorer.collection.name, found.ids)
+            hits = [self._ordered(each, None, read) for each in found.found]
+            return RankedHits(found, hits, read)
 
         with timed("search"):
             return await self.scorer.access.search(query)
@@ -113,15 +116,25 @@ class SearchSession:
     async def _ordered_by_measure(self) -> RankedHits:
         """Rank the candidates of the index by the measure."""
         params = self.params
-        passages = max(RESCORED_PASSAGES, params.request.passages)
+        passages = max(RESCORED_PASSAGES, params.passages)
         with timed("search"):
             found = await self.scorer.access.search(lambda _: self._candidates(params.candidates, passages))
-        hits: list[list[RankedHit]] = []
+        scores: list[Scores] = []
         for query, own in zip(self.queries.embeddings, found.found, strict=True):
             keys = [PassageKey(hit.id, passage.number) for hit in own.hits for passage in hit.passages]
-            scores = await self.scorer.scores(query, keys)
-            hits.append(ordered(own, scores, params.mode, params.ranked, params.request.passages))
-        return RankedHits(found, hits, await self.scorer.documents(ids_of(hits)))
+            scores.append(await self.scorer.scores(query, keys))
+        scored = list(zip(found.found, scores, strict=True))
+        if not params.request.field_weights:
+            hits = [self._ordered(*each) for each in scored]
+            return RankedHits(found, hits, await self.scorer.documents(ids_of(hits)))
+        read = await self.scorer.documents(found.ids)
+        return RankedHits(found, [self._ordered(*each, read) for each in scored], read)
+
+    def _ordered(self, found: HybridHits, scores: Scores | None, read: CutDocuments | None = None) -> list[RankedHit]:
+        """The hits of one query; `read` has all candidates if text fields have weights."""
+        params = self.params
+        weights = NO_WEIGHTS if read is None else passage_weights(read, found.hits, params.request.field_weights)
+        return ordered(found, scores, params.mode, params.ranked, params.request.passages, weights)
 
     def _candidates(self, k: int, passages: int) -> IndexHits:
         return candidates(self.index, self.params, self.queries.embeddings, k, passages)
@@ -156,8 +169,8 @@ class SearchSession:
                 ScoredPassage(*read.span(PassageKey(hit.id, passage.number)), passage.score, passage.number)
                 for passage in hit.passages
             ]
-            boosts = boosts_of(documents[hit.id].metadata, self.params.request.boosts)
-            return SearchHit(documents[hit.id], hit.score, passages, hit.terms, boosts)
+            hit_as_read = SearchHit(documents[hit.id], hit.score, read.searched(hit.id), passages, hit.terms)
+            return hit_as_read.boosted(hit.weighted, self.params.request)
 
         found = [[with_document(hit) for hit in hits if hit.id in documents] for hits in ranking.hits]
         return [sorted(hits, key=_in_order) for hits in found] if self.params.request.boosts else found
@@ -238,7 +251,8 @@ class SearchSession:
 
     def _none_after(self, hits: Sequence[RankedHit]) -> bool:
         """Whether no document that was not scored can pass the threshold."""
-        in_order = self.params.mode == "vector" and self.scorer.source == "index" and self.index.exact
+        by_score = self.params.mode == "vector" and not self.params.request.field_weights
+        in_order = by_score and self.scorer.source == "index" and self.index.exact
         return in_order and bool(hits) and not self._is_enough(hits[-1].score)
 
     async def _highlight(

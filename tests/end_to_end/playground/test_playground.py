@@ -128,6 +128,21 @@ def test_a_search_completes_corrects_and_doubts(open_page: OpenPage) -> None:
     expect(page.locator("datalist option[value='my parcel']")).to_have_count(1)
 
 
+def test_a_hit_shows_its_title(open_page: OpenPage, url: str) -> None:
+    document = {"id": "g1", "text": "We send you another one.", "metadata": {"title": "Lost parcels", "views": 3}}
+    with Client(url) as client:
+        client.create_collection("titled", text_fields=["title"])
+        client.upload([document], "titled")
+    page = open_page("#search?collection=titled&query=lost%20parcels")
+    hit = page.locator(".hit")
+    expect(hit.locator(".hit-head")).to_contain_text("in title")
+    expect(hit.locator(".snippet")).to_contain_text("Lost parcels")
+    page.get_by_role("combobox", name="Query").fill("another one is sent")
+    expect(page.locator(".hit .snippet")).to_contain_text("We send you another one.")
+    expect(page.locator(".hit strong").nth(1)).to_have_text("Lost parcels")
+    expect(page.locator(".metadata")).to_have_text("views: 3")
+
+
 def test_a_rerank_model_orders_hits(open_page: OpenPage, tmp_path: Path) -> None:
     folder = save_cross_encoder(tmp_path / "cross")
     with running_service(sample="1", rerank_models=str(folder)) as address:

@@ -123,10 +123,12 @@ def test_marks_sum_to_the_score_and_snippets_are_best(
     )
     if found.end - found.start > chars:
         assert sum(found.start <= start < found.end for start, _ in words) == 1, "only a single word may be longer"
-    parts = why.contribution.sum(axis=0)
+    parts = [max(0.0, float(row.sum())) for row in why.contribution]
 
     def total(start: int, end: int) -> float:
-        return float(sum(parts[j] for j, unit in enumerate(why.right) if start <= unit.start and unit.end <= end))
+        inside = [j for j, unit in enumerate(why.right) if start <= unit.start and unit.end <= end]
+        rows = zip(parts, why.similarity.tolist(), strict=True)
+        return math.fsum(part * max(row[j] for j in inside) / max(row) for part, row in rows if part)
 
     spans = sentences(text)
     fitting = [(a, b) for i, (a, _) in enumerate(spans) for _, b in spans[i:] if b - a <= chars]

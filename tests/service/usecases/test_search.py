@@ -271,7 +271,10 @@ VALUES = st.one_of(st.none(), st.sampled_from([1, 1.0, True, "a", "b", ["a"]]))
 def hits_of(values: list[Any]) -> list[SearchHit]:
     """Hits with a metadata field `team`, best first; a value of None stands for documents without it."""
     documents = [Document(str(i), "text", {} if each is None else {"team": each}) for i, each in enumerate(values)]
-    return [SearchHit(each, 1 - i / 100, [ScoredPassage(0, 4, 1 - i / 100, 0)]) for i, each in enumerate(documents)]
+    return [
+        SearchHit(each, 1 - i / 100, each.searched(()), [ScoredPassage(0, 4, 1 - i / 100, 0)])
+        for i, each in enumerate(documents)
+    ]
 
 
 def ids(hits: list[SearchHit]) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 from urllib.parse import urlencode
 
@@ -16,7 +16,7 @@ from semblance_client.vocabulary.glossary import Glossary, GlossaryGroup, StemLa
 from semblance_client.vocabulary.matching import Counted
 
 
-def create_collection(
+def create_collection(  # noqa: PLR0913 - one argument a setting
     name: str,
     *,
     model: str | None = None,
@@ -24,6 +24,7 @@ def create_collection(
     index: str | None = None,
     tokens: Literal["none", "int8"] | None = None,
     passages: Mapping[str, int] | Literal["auto", "none"] | None = None,
+    text_fields: Sequence[str] = (),
 ) -> Call[Collection]:
     """Create a collection; the same call again changes nothing.
 
@@ -34,12 +35,14 @@ def create_collection(
         index: an index engine; by default the service chooses by the number of documents.
         tokens: `int8` keeps token vectors, so that `rcmd` need not encode documents again.
         passages: how documents are cut, such as `{"tokens": 128, "overlap": 1}`; by default as the model demands.
+        text_fields: metadata fields whose strings are searched beside the text, such as `["title"]`.
 
     Example:
         >>> client.create_collection("drafts", measure="rcmd", tokens="int8").count
         0
     """
-    body = wire.fields(model=model, measure=measure, index=index, tokens=tokens, passages=passages)
+    settings = {"model": model, "measure": measure, "index": index, "tokens": tokens, "passages": passages}
+    body = wire.fields(**settings, text_fields=list(text_fields) or None)
     return Call(wire.request("PUT", wire.collection_path(name), body), Collection.model_validate_json)
 
 

@@ -120,6 +120,7 @@ def search(  # noqa: PLR0913 - one parameter a field of the request
     descending: bool = False,
     fields: Sequence[str] | None = None,
     boosts: Sequence[Mapping[str, Any]] | None = None,
+    field_weights: Mapping[str, float] | None = None,
 ) -> Call[SearchResults]:
     """Find the documents of a collection that are most similar to one or more queries.
 
@@ -153,6 +154,7 @@ def search(  # noqa: PLR0913 - one parameter a field of the request
         descending: whether the largest value of `sort` comes first.
         fields: metadata fields to return; all by default.
         boosts: what dates and numbers add to the order, such as `[{"field": "views", "full_at": 1000, "weight": 0.1}]`.
+        field_weights: factors of the collection's text fields, and of `text`, such as `{"title": 1.5}`.
 
     Example:
         >>> response = client.search("my parcel never came", k=1, filter={"category": "shipping"})
@@ -187,6 +189,7 @@ def search(  # noqa: PLR0913 - one parameter a field of the request
         sort=wire.sort(sort, descending=descending),
         fields=None if fields is None else list(fields),
         boosts=None if boosts is None else list(boosts),
+        field_weights=field_weights,
     )
     if query is not None:
         body |= {"query": query} if isinstance(query, str) else {"queries": list(query)}

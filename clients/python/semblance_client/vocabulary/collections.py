@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias
 
-from pydantic import ConfigDict, Field, GetPydanticSchema, ValidatorFunctionWrapHandler, WithJsonSchema
+from pydantic import (
+    ConfigDict,
+    Field,
+    GetPydanticSchema,
+    ValidatorFunctionWrapHandler,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError, core_schema
 
-from semblance_client.vocabulary.fields import Measure, ModelName, RequestBody, String, documented, require_one_of
+from semblance_client.vocabulary.fields import (
+    FieldName,
+    Measure,
+    ModelName,
+    RequestBody,
+    String,
+    documented,
+    require_one_of,
+)
 from semblance_client.vocabulary.responses import ResponseBody, Space
 
 MIN_PASSAGE_TOKENS = 16  # special tokens and a prompt take some of them
 MAX_OVERLAP = 10  # sentences
+MAX_TEXT_FIELDS = 10
+TEXT = "text"  # name of the text itself among text fields
 
 TokenStorage: TypeAlias = Literal["int8", "none"]
 
@@ -66,6 +83,16 @@ class CollectionRequest(RequestBody):
     passages: PassagesField = Field("auto", examples=["auto", {"tokens": 128, "overlap": 1}])
     """Passages, cut at the ends of sentences; auto fits the model (an existing collection keeps its own), none
     truncates what the model does not read."""
+    text_fields: list[FieldName] = Field(default_factory=list, max_length=MAX_TEXT_FIELDS, examples=[["title"]])
+    """Metadata fields whose strings are searched beside the text, as passages of their own."""
+
+    @model_validator(mode="after")
+    def _distinct_fields(self) -> Self:
+        if TEXT in self.text_fields or len(set(self.text_fields)) < len(self.text_fields):
+            raise PydanticCustomError("invalid_value", "text_fields must be different, and none of them text")
+        if self.text_fields and self.passages == "none":
+            raise PydanticCustomError("invalid_value", "text_fields are passages: passages must not be none")
+        return self
 
 
 class ReembeddingRequest(RequestBody):
@@ -126,6 +153,8 @@ class Collection(ResponseBody):
     tokens: Annotated[str, documented(enum=["int8", "none"])]
     passages: PassageCount | None
     """Null where each document is one passage, truncated to fit."""
+    text_fields: list[str] = Field(default_factory=list)
+    """Metadata fields whose strings are searched beside the text."""
     bytes_per_document: float
     """Of vectors and token codes."""
     token_error: float | None

@@ -192,10 +192,12 @@ class Explanation(ResponseBody):
 
 
 class PassageSpan(ResponseBody):
-    """The place of a passage in its document, in code points."""
+    """The place of a passage in the text of its document or in a metadata field, in code points."""
 
     start: int
     end: int
+    field: str | None = None
+    """The metadata field that the passage is of; null if it is of the text."""
 
 
 class PairExplanation(Explanation):

@@ -49,9 +49,11 @@ from semblance_client.vocabulary.responses import Probability, ResponseBody, Sco
 MAX_PASSAGES = 20
 MAX_GROUP = 100
 MAX_BOOSTS = 10
+MAX_WEIGHT = 10.0  # of a text field
 MAX_FIELDS = 1000  # of metadata to return
 _FORMS = 'give query, such as {"query": "a text"}, or queries, as a list of texts, or like, as the id of a document'
 
+FieldWeight: TypeAlias = Annotated[float, Field(ge=0, le=MAX_WEIGHT)]
 Mode: TypeAlias = Literal["vector", "lexical", "hybrid", "auto"]
 CodeTier: TypeAlias = Literal["all", "some", "none"]
 CODE_TIERS: tuple[CodeTier, ...] = get_args(CodeTier)
@@ -189,6 +191,9 @@ class SearchRequest(RequestBody):
     """Metadata fields to return; null is all."""
     boosts: list[Boost] = Field(default_factory=list, max_length=MAX_BOOSTS)
     """Amounts that dates and numbers add to the score that orders the candidates; not in mode lexical."""
+    field_weights: dict[FieldName, FieldWeight] = Field(default_factory=dict, examples=[{"title": 1.5}])
+    """Weights of passages by the collection's text fields, and `text`; 1 where none is given. A weight multiplies what
+    score and terms add up to, to choose the best passage and to order the hits; not in mode lexical."""
     diversity: float = Field(0.0, ge=0, le=1, allow_inf_nan=False)
     """Weight of the differences between hits, by maximal marginal relevance among the candidates."""
     min_version: VersionText = None
@@ -209,8 +214,9 @@ class SearchRequest(RequestBody):
         if [bool(self.sort), bool(self.diversity or self.boosts), self.rerank_model is not None].count(True) > 1:
             detail = "give one order of the hits: sort, rerank_model, or diversity and boosts"
             raise PydanticCustomError("invalid_value", detail)
-        if self.boosts and self.mode == "lexical":
-            raise PydanticCustomError("invalid_value", "boosts are added to scores of a measure: use another mode")
+        if (self.boosts or self.field_weights) and self.mode == "lexical":
+            detail = "boosts and field_weights change scores of a measure: use another mode"
+            raise PydanticCustomError("invalid_value", detail)
         if self.rerank_model is not None and self.like is not None:
             raise PydanticCustomError("invalid_value", "rerank_model needs query or queries in place of like")
         if self.group_size > 1 and self.group_by is None:
@@ -224,6 +230,8 @@ class Passage(ResponseBody):
     text: str
     start: int
     end: int
+    field: str | None = None
+    """The metadata field that it is of; null if it is of the text."""
     score: float
 
 
@@ -295,7 +303,7 @@ class Highlight(ResponseBody):
 
 
 class BoostPart(ResponseBody):
-    """The part of a boost in the order of a document."""
+    """The part of a boost, or of the weight of a text field, in the order of a document."""
 
     field: str
     bonus: float
@@ -312,14 +320,17 @@ class Hit(ResponseBody):
     lexical: TermMatch | None = None
     """Null where terms do not count."""
     boosts: list[BoostPart] = Field(default_factory=list)
-    """Added to `score` to order the hits, in the order of the request."""
+    """Added to `score` to order the hits, in the order of the request; that of `field_weights` comes first."""
     probability: Probability = None
     text: str
     """The best passage: all of a document that is not cut."""
     start: int
-    """First code point of that passage in the document."""
+    """First code point of that passage in the document, or in `field`."""
     end: int
     """One past its last code point."""
+    field: str | None = None
+    """The text field of the collection that the passage is of, in which all places of the hit are; null if it is of the
+    text."""
     passages: list[Passage]
     """The best passages, best first, the one above included; empty unless more than one was asked for."""
     metadata: dict[str, JsonValue]
