@@ -3,8 +3,9 @@
     python -m tests.soak.faults --seconds 600 --seed 1
     python -m tests.soak.faults --stateless
 
-runs two minutes of a mixed load without faults, then random faults one after the other, then two minutes without. After
-each fault, the documents of every replica are compared with the acknowledged writes. Memory is the sum over replicas.
+runs two minutes of a mixed load without faults, then random faults one after the other, then two minutes without. The
+load writes documents, aliases and a glossary, and after each fault those of every replica are compared with the
+acknowledged writes. Memory is the sum over replicas.
 With `--stateless`, replicas keep no copy and search a Milvus Lite, and faults are those of Milvus.
 """
 

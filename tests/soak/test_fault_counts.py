@@ -8,6 +8,7 @@ import pytest
 
 from tests.soak.traffic.checks import Checks, Kind, Oracle
 from tests.soak.traffic.ledger import Ledger, State, Stored
+from tests.soak.traffic.names import EMPTY, GLOSSARY, Names, stored_names
 from tests.soak.traffic.reader import WEIGHTS
 from tests.soak.traffic.request_log import READS, PairAnswer, RequestLog, SearchAnswer
 from tests.support.servers.word_models import WORDS, write_model
@@ -100,3 +101,15 @@ def test_an_unanswered_write_is_settled_by_the_stored_documents(ledger: Ledger, 
 
 def test_every_kind_of_read_is_sent_and_counted() -> None:
     assert set(WEIGHTS) == set(READS)
+
+
+def test_names_are_those_acknowledged_and_stored() -> None:
+    names = Names()
+    for name, value in (("a", "full"), ("b", "full"), ("b", EMPTY), ("c", EMPTY), ("c", None), (GLOSSARY, "term")):
+        names.open.add(name)
+        names.acknowledge(name, value)
+    aliases = {"aliases": [{"name": "a", "collection": "full"}, {"name": "b", "collection": EMPTY}]}
+    assert stored_names(aliases, {"groups": [{"terms": ["term", "a phrase"]}]}) == names.now
+    assert stored_names(aliases, {"groups": []}) != names.now
+    assert names.without("full") == {"b": EMPTY}
+    assert not names.open

@@ -56,7 +56,7 @@ def abbreviations(task: Retrieval) -> dict[str, str]:
     """Phrases of the queries and documents, and abbreviations that begin with their letters."""
     texts = [*task.corpus.values(), *task.queries.values()]
     known = {word for text in texts for word in _WORD.findall(text.lower())}
-    asked = Counter(phrase for text in task.queries.values() for phrase in _phrases(text))
+    asked = Counter(phrase for text in task.queries.values() for phrase in sorted(_phrases(text)))
     written = Counter(phrase for text in task.corpus.values() for phrase in _phrases(text))
     shared = [phrase for phrase, _ in asked.most_common() if written[phrase] >= LEAST_DOCUMENTS][:PHRASES]
     rng, made = random.Random(0), dict[str, str]()

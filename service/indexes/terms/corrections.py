@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 
+from semblance.models.embeddings import Doubles
 from semblance.models.tokenization.terms import Term
 from semblance.service.filters import Filter
 from semblance.service.indexes.passage_rows import PassageRows
+from semblance.service.indexes.terms.bm25 import Rows
 
 ONE_EDIT = 5  # letters of a word of the documents that is found with one typo
 TWO_EDITS = 9  # the same with two
@@ -25,7 +28,7 @@ def corrections(
 
     From a word of five letters, that of the query may differ by an insertion, a deletion, a replacement or a swap of
     two letters, from one of nine by two. Of several, the one with the fewest differences is taken, and of those the
-    one that most passages have.
+    one that stands most often beside the query's other words.
 
     Args:
         terms: of a query.
@@ -33,39 +36,65 @@ def corrections(
         where: documents to search; None is all.
         prefix: the word of the query that may be the beginning of one; None if there is none.
     """
-    allowed = None if where is None else documents.mask(where)
-
-    def passages(word: str) -> int:
-        if allowed is None:
-            return documents.bm25.count_live(word)
-        return int(np.count_nonzero(allowed[documents.bm25.rows_with(Term(word, 0, 0))]))
-
+    words = _MatchingWords(terms, documents.remembering(), where)
     found: dict[Term, str] = {}
     for term in terms:
-        stays = term.kind != "word" or not term.text.isalpha() or term.alternatives or _has_stem(term, documents)
-        if not stays and (word := _read_as(term, documents, passages, prefix)):
+        stays = term.kind != "word" or not term.text.isalpha() or term.alternatives or words.has_stem(term)
+        if not stays and (word := words.read_as(term, is_prefix=term == prefix)):
             found[term] = word
             if len(found) > MAX_CORRECTED:
                 return {}
     return found
 
 
-def _has_stem(term: Term, documents: PassageRows) -> bool:
-    """Whether the stem of a word, where stems count, is that of a word of the documents."""
-    return bool(term.stems) and len(documents.bm25.rows_with(term)) > 0
+class _MatchingWords:
+    """The words of matching documents, as a query needs them."""
 
+    def __init__(self, terms: Sequence[Term], documents: PassageRows, where: Filter | None) -> None:
+        self._terms = terms
+        self._documents = documents
+        self._allowed = None if where is None else documents.mask(where)
 
-def _read_as(term: Term, documents: PassageRows, passages: Callable[[str], int], prefix: Term | None) -> str | None:
-    """The word in place of another; None if that stays."""
-    having = passages(term.text)
-    if term == prefix and not having and len(term.text) >= MIN_PREFIX:
-        whole = max(documents.bm25.beginning(term.text, _TRIED), key=passages, default=term.text)
-        if passages(whole):
-            return whole
-    if TIMES * having >= len(documents):  # then no word has enough passages
-        return None
-    letters = len(term.text)
-    edits = 2 if letters >= TWO_EDITS - 2 else 1
-    near = documents.bm25.near(term.text, edits, TIMES * having) if letters >= ONE_EDIT - 1 else []
-    alike = [(-edits, passages(word), word) for word, edits in near if len(word) >= (ONE_EDIT, TWO_EDITS)[edits - 1]]
-    return max((each for each in alike if each[1] > TIMES * having), default=(0, 0, None))[2]
+    def has_stem(self, term: Term) -> bool:
+        """Whether the stem of a word, where stems count, is that of a word of the documents."""
+        return bool(term.stems) and len(self._documents.bm25.rows_with(term)) > 0
+
+    def read_as(self, term: Term, *, is_prefix: bool) -> str | None:
+        """The word in place of another, which may be the beginning of it; None if that stays."""
+        having, bm25 = self._passages(term.text), self._documents.bm25
+        if is_prefix and not having and len(term.text) >= MIN_PREFIX:
+            whole = max(bm25.beginning(term.text, _TRIED), key=self._passages, default=term.text)
+            if self._passages(whole):
+                return whole
+        least, letters = TIMES * having, len(term.text)
+        if least >= len(self._documents) or letters < ONE_EDIT - 1:  # no word has as many passages, or is so short
+            return None
+        near = bm25.near(term.text, 2 if letters >= TWO_EDITS - 2 else 1, least)
+        long = [(edits, word) for word, edits in near if len(word) >= (ONE_EDIT, TWO_EDITS)[edits - 1]]
+        alike = [(edits, word) for edits, word in long if self._passages(word) > least]
+        fewest = min((edits for edits, _ in alike), default=0)
+        nearest = [word for edits, word in alike if edits == fewest]
+        return max(nearest, key=self._rank) if len(nearest) > 1 else next(iter(nearest), None)
+
+    def _passages(self, word: str) -> int:
+        return self._documents.bm25.count_live(word) if self._allowed is None else len(self._rows(Term(word, 0, 0)))
+
+    def _rows(self, term: Term) -> Rows:
+        rows = self._documents.bm25.rows_with(term)
+        return rows if self._allowed is None else rows[self._allowed[rows]]
+
+    def _rank(self, word: str) -> tuple[float, int, str]:
+        """Nearness to the query's other words, as `_shares` has it, and what breaks ties."""
+        return float(self._shares[self._rows(Term(word, 0, 0))].sum()), self._passages(word), word
+
+    @cached_property
+    def _shares(self) -> Doubles:
+        """(rows,) sum of 1 / n over the words of the query that a row has, each in n rows.
+
+        Summed over the rows of another word, this is the share of each word's rows that have it, in all.
+        """
+        shares = np.zeros(len(self._documents))
+        for term in self._terms:
+            rows = self._rows(term)
+            shares[rows] += 1 / max(1, len(rows))
+        return shares

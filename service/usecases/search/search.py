@@ -79,8 +79,7 @@ class Search:
         if request.mode is None and not index.has_terms:
             params = replace(params, mode="vector")
         params = replace(params, glossary=glossary_of(collection))
-        if measure.needs == "pooled":
-            params = await written_out(params, index, self._access)
+        params = await written_out(params, index, self._access)
         params = await read_as(params, index, self._access, self._texts, encoder)
         params, queries = await self._encoded(params, encoder, want)
         reranker = await self._rerankers.get(request.rerank_model) if request.rerank_model is not None else None

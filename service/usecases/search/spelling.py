@@ -19,7 +19,7 @@ from semblance.service.usecases.text_embedder import TextEmbedder
 async def written_out(params: SearchParams, index: IndexReader, access: CollectionAccess) -> SearchParams:
     """The search with other queries where the collection lacks a phrase, but has an equal one.
 
-    It is for measures of pooled vectors, which compare no words: others obey the glossary.
+    A model does not know the missing phrase, and its vectors of the words around it are others for that.
     """
     glossary = params.glossary
 

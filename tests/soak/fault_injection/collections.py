@@ -26,6 +26,8 @@ def recreate_collection(context: FaultContext) -> None:
         _json(http.delete(f"/collections/{context.target.collection}"))
         created = _json(http.put(f"/collections/{context.target.collection}", json={"model": model}))
         context.target.ledger.begin(created["version"], {})
+        names = context.target.names
+        names.begin(names.without(context.target.collection))
     context.wait()
 
 
@@ -34,13 +36,14 @@ def restore_backup(context: FaultContext) -> None:
         backup = str(Path(folder) / "backup")
         with context.traffic.without_writers():
             context.audit.settle()
-            contents = context.target.ledger.contents()
+            contents, names = context.target.ledger.contents(), dict(context.target.names.now)
             _run(context, "backup", backup)
         context.wait()
         with context.traffic.without_writers(), _http(context) as http:
             epoch = context.target.ledger.epoch
             _run(context, "restore", backup, "--yes")
             context.target.ledger.begin(_version_of_new_epoch(context, http, epoch), contents)
+            context.target.names.begin(names)
 
 
 def reembed(context: FaultContext) -> None:

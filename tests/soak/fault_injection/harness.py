@@ -14,6 +14,7 @@ from tests.soak.fault_injection.fault import Fault, FaultContext
 from tests.soak.traffic.audit import Audit
 from tests.soak.traffic.checks import Checks, Findings, Oracle
 from tests.soak.traffic.ledger import Ledger
+from tests.soak.traffic.names import EMPTY, Names
 from tests.soak.traffic.reader import PAUSE_S, REFUSED_BY_STATELESS, WEIGHTS
 from tests.soak.traffic.request_log import READS, WRITES, RequestLog
 from tests.soak.traffic.target import Target
@@ -87,10 +88,12 @@ class FaultHarness:
         self.deployment = deployment
         self._rng = random.Random(seed)
         self._ledger = Ledger()
+        self._names = Names()
         self._oracle = Oracle(deployment.models)
 
     def fill(self) -> None:
-        """Create the collection, and let writers store their documents."""
+        """Create the collections, and let writers store their documents."""
+        httpx2.put(f"{self.deployment.url}/collections/{EMPTY}", timeout=CEILING_S).raise_for_status()
         answer = httpx2.put(f"{self.deployment.url}/collections/{COLLECTION}", timeout=CEILING_S)
         self._ledger.begin(answer.raise_for_status().json()["version"], {})
         outcome = self.exercise(NO_FAULT)
@@ -105,7 +108,7 @@ class FaultHarness:
         start = time.monotonic()
         stateless = self.deployment.stateless
         weights = {kind: weight for kind, weight in WEIGHTS.items() if not (stateless and kind in REFUSED_BY_STATELESS)}
-        target = Target(self.deployment.url, COLLECTION, self._ledger)
+        target = Target(self.deployment.url, COLLECTION, self._ledger, names=self._names)
         audit, log = Audit(self.deployment, target, self._rng.getrandbits(32)), target.log
         pause_s = PAUSE_S if seconds else SPARING_PAUSE_S
         with Traffic(target, self._rng.getrandbits(32), weights, pause_s=pause_s) as traffic:

@@ -109,7 +109,7 @@ def recover_database(context: FaultContext) -> None:
     postgres, ledger, log = context.deployment.postgres, context.target.ledger, context.target.log
     with context.traffic.without_writers():
         context.audit.settle()
-        contents = ledger.contents()
+        contents, names = ledger.contents(), dict(context.target.names.now)
         saved = postgres.save_state()
         context.deployment.await_health()
     context.wait()
@@ -121,6 +121,7 @@ def recover_database(context: FaultContext) -> None:
         postgres.start()
         context.deployment.await_health()
         ledger.begin(_write_until_past(context, lost), contents | {DOCUMENT: WRITTEN})
+        context.target.names.begin(names)
         for replica in context.deployment.replicas:
             until(partial(_finds, context, replica), f"version {ledger.latest} of {replica.url}")
             status = _search(context, replica, lost)

@@ -1,14 +1,18 @@
-"""Compare the documents of every replica with the acknowledged writes."""
+"""Compare the documents, aliases and glossary of every replica with the acknowledged writes."""
 
 from __future__ import annotations
 
 import random
+import threading
+from functools import partial
 from typing import Any
 
 import httpx2
 
 from tests.soak.traffic.checks import Checks, Kind
 from tests.soak.traffic.ledger import Stored, stored_documents
+from tests.soak.traffic.names import stored_names
+from tests.soak.traffic.names_writer import NamesWriter
 from tests.soak.traffic.reader import ALL, search_answer
 from tests.soak.traffic.target import Target
 from tests.support.running_service import Service
@@ -27,6 +31,7 @@ class Audit:
         self._path = f"/collections/{target.collection}/documents"
         self._target = target
         self._ledger = target.ledger
+        self._names = target.names
         self._rng = random.Random(seed)
 
     def settle(self) -> None:
@@ -35,11 +40,12 @@ class Audit:
         A process that was suspended may still complete one that has begun: its transaction is open in PostgreSQL.
         """
         self._deployment.await_health()
-        if self._ledger.any_open:
+        if self._ledger.any_open or self._names.open:
             until(lambda: not self._deployment.postgres.open_writes(), "the end of unanswered writes")
             version = self._mark()
             stored = self._list(self._deployment.replicas[0], version)
             self._target.log.stored_unanswered += self._ledger.settle(stored, version)
+            NamesWriter(self._target, threading.Event(), self._rng.getrandbits(32)).close()
 
     def check_replicas(self, checks: Checks) -> None:
         """Check that each replica lists and finds exactly the acknowledged documents."""
@@ -54,6 +60,12 @@ class Audit:
                     checks.fault(kind, what)
             query, body = self._search_all(replica, version)
             checks.check_search(search_answer(query, body, complete=True, after=version))
+            until(partial(self._has_names, replica), f"{self._names.now} of {replica.url}")  # it may lag
+
+    def _has_names(self, replica: Service) -> bool:
+        collection = f"{replica.url}/collections/{self._target.collection}"
+        addresses = f"{replica.url}/aliases", f"{collection}/glossary"
+        return stored_names(*(successful("GET", each) for each in addresses)) == self._names.now
 
     def _mark(self) -> str:
         """Write the marker document and return the version, which contains all earlier writes."""

@@ -11,22 +11,26 @@ from typing import Any
 
 import httpx2
 
+from tests.soak.traffic.names import ALIASES
 from tests.soak.traffic.request_log import PairAnswer, SearchAnswer, failure_of, new_client
 from tests.soak.traffic.target import Target
 
 ALL = 1000  # hits; more than there are documents
 PAUSE_S = 0.02
+BY_ALIAS = "search by alias"
 WEIGHTS = {
     "search": 8,
     "search all": 1,
     "search after": 3,
     "search forms": 4,
+    BY_ALIAS: 2,
     "similarity": 3,
     "explain": 2,
     "get": 3,
     "list": 2,
     "duplicates": 1,
 }
+NO_ALIAS = BY_ALIAS, "404 unknown_collection"  # it was deleted
 REFUSED_BY_STATELESS = frozenset({"search forms", "list", "duplicates"})  # by replicas that keep no copy
 TERMS: Mapping[str, Any] = {"mode": "hybrid", "highlight": True, "facets": [{"field": "number"}], "passages": 2}
 FORMS: Sequence[Mapping[str, Any]] = (
@@ -54,6 +58,7 @@ class Reader:
             "search all": lambda http: self._search(http, ALL),
             "search after": lambda http: self._search(http, 10, self._ledger.latest),
             "search forms": self._search_forms,
+            BY_ALIAS: self._search_by_alias,
             "similarity": self._similarity,
             "explain": self._explain,
             "get": self._get,
@@ -68,7 +73,8 @@ class Reader:
                 self._log.send(kind, partial(self._failure, kind, http))
 
     def _failure(self, kind: str, http: httpx2.Client) -> str | None:
-        return failure_of(self._requests[kind](http))
+        failure = failure_of(self._requests[kind](http))
+        return None if (kind, failure) == NO_ALIAS else failure
 
     def _text(self) -> str:
         return self._target.text(self._rng)
@@ -91,6 +97,13 @@ class Reader:
             self._log.violations += sum_faults(answer.json())
         elif answer.is_success:
             self._require_distinct(hits_of(answer.json()), form)
+        return answer
+
+    def _search_by_alias(self, http: httpx2.Client) -> httpx2.Response:
+        query, alias = self._text(), self._rng.choice(ALIASES)
+        answer = http.post("/search", json={"query": query, "collection": alias})
+        if answer.is_success and hits_of(answer.json()):  # none is of the other collection
+            self._log.searches.append(search_answer(query, answer.json(), complete=False))
         return answer
 
     def _list(self, http: httpx2.Client) -> httpx2.Response:

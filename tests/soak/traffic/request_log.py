@@ -12,8 +12,10 @@ from typing import Any
 
 import httpx2
 
-READS = ("search", "search all", "search after", "search forms", "similarity", "explain", "get", "list", "duplicates")
-WRITES = ("upsert", "upsert lines", "metadata", "delete", "delete many")
+SEARCHES = ("search", "search all", "search after", "search forms", "search by alias")
+READS = (*SEARCHES, "similarity", "explain", "get", "list", "duplicates")
+DOCUMENT_WRITES = ("upsert", "upsert lines", "metadata", "delete", "delete many")
+WRITES = (*DOCUMENT_WRITES, "alias", "glossary")
 CUT_OFF = "cut off"
 TIMEOUT_S = 120.0  # only ends a hang: every limit of the service is smaller
 

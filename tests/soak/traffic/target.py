@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tests.soak.traffic.ledger import Ledger
+from tests.soak.traffic.names import Names
 from tests.soak.traffic.request_log import RequestLog
 from tests.support.servers.word_models import sentence
 
@@ -20,3 +21,4 @@ class Target:
     ledger: Ledger
     log: RequestLog = field(default_factory=RequestLog)
     text: Callable[[random.Random], str] = sentence
+    names: Names = field(default_factory=Names)

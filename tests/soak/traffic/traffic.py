@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Self
 
-from tests.soak.traffic.reader import PAUSE_S, WEIGHTS, Reader
+from tests.soak.traffic.names_writer import NamesWriter
+from tests.soak.traffic.reader import BY_ALIAS, PAUSE_S, WEIGHTS, Reader
 from tests.soak.traffic.target import Target
 from tests.soak.traffic.writer import Writer
 
@@ -24,7 +25,7 @@ class Traffic:
     Args:
         target: the collection.
         seed: seed of all random choices.
-        weights: how often each kind of read is sent.
+        weights: how often each kind of read is sent; with searches by alias, aliases and glossary are written, too.
         readers: number of readers.
         ids: number of documents of each writer.
         pause_s: pause of a reader between two requests.
@@ -71,6 +72,9 @@ class Traffic:
         ids = [[f"w{writer}-{i}" for i in range(self._ids)] for writer in range(WRITERS)]
         writers = [Writer(self._target, own, self._no_writes, self._rng.getrandbits(32)) for own in ids]
         self._writers = [_start(writer.run) for writer in writers]
+        if BY_ALIAS in self._weights:
+            names = NamesWriter(self._target, self._no_writes, self._rng.getrandbits(32))
+            self._writers.append(_start(names.run))
 
     def _stop_writers(self) -> None:
         self._no_writes.set()

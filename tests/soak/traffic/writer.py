@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 
 from tests.soak.traffic.ledger import State, Stored
-from tests.soak.traffic.request_log import WRITES, failure_of, new_client
+from tests.soak.traffic.request_log import DOCUMENT_WRITES, failure_of, new_client
 from tests.soak.traffic.target import Target
 
 PAUSE_S = 0.05
@@ -44,7 +44,7 @@ class Writer:
         if len(missing) > MISSING * len(self._ids):
             return self._send("upsert", http, self._new_texts(missing[:REFILL_BATCH]))
         if existing := {doc_id: state for doc_id, state in now.items() if state is not None}:
-            kind = self._rng.choice(WRITES)
+            kind = self._rng.choice(DOCUMENT_WRITES)
             count = 1 if kind == "delete" else self._rng.choice((1, 1, 3, 8))
             ids = self._rng.sample([*existing], min(len(existing), count))
             return self._send(kind, http, self._change(kind, {doc_id: existing[doc_id] for doc_id in ids}))

@@ -161,7 +161,8 @@ class SearchRequest(RequestBody):
     where a document has most of what the query says. Null is hybrid, or vector with `like` and in collections that are
     searched in a remote index."""
     typos: bool = True
-    """Whether words that hardly any document has are read as near ones that documents have; not in mode vector."""
+    """Whether words that hardly any document has are read as near ones that documents have (not in mode vector), and
+    phrases that none has as equal ones of the glossary (not in mode lexical)."""
     autocomplete: bool = False
     """Whether the last word, if no document has it, is read as the beginning of one; not in mode vector."""
     rerank_model: RerankModel | None = None
@@ -352,7 +353,8 @@ class Hits(ResponseBody):
     some. Empty in mode vector."""
     read_as: str | None = None
     """The query that was searched in place of the one that was sent: a word that hardly any document has is replaced by
-    one that differs in a letter or two, or begins so. Null if nothing is replaced."""
+    one that differs in a letter or two, or begins so, a phrase that none has by an equal one of the glossary. Null if
+    nothing is replaced."""
     no_good_match: bool | None = None
     """Whether no document is nearer to the query by vector and terms than the nearest ones of most questions about
     everything, and none has one of its codes: then they hardly answer it. Null in modes vector and lexical, with
