@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -80,17 +80,7 @@ def document_terms(text: str) -> Iterator[Term]:
     >>> [term.text for term in document_terms("Élan E-4711, 東京")]
     ['elan', 'e', '4711', 'e-4711', '東', '京', '東京']
     """
-    if text.isascii():
-        for match in _ASCII_CHUNK.finditer(text.lower()):
-            yield from _joined(match[0], match.start())
-        return
-    for match in _CHUNK.finditer(text):
-        if match.lastgroup != "unspaced":
-            yield from _spaced(match)
-        else:
-            characters = _characters(match)
-            yield from characters
-            yield from _pairs(characters)
+    return _terms_in(text, lambda characters: [*characters, *_pairs(characters)])
 
 
 def query_terms(text: str) -> list[Term]:
@@ -100,15 +90,9 @@ def query_terms(text: str) -> list[Term]:
     ['the', 'e', '4711', 'e-4711', 'and', '東京', '京都']
     """
     terms: dict[str, Term] = {}
-    for match in _CHUNK.finditer(text):
-        if match.lastgroup != "unspaced":
-            found = _spaced(match)
-        else:
-            characters = _characters(match)
-            found = _pairs(characters) if len(characters) > 1 else iter(characters)
-        for term in found:
-            if term.text not in terms or terms[term.text].kind == "part":
-                terms[term.text] = term
+    for term in _terms_in(text, lambda characters: _pairs(characters) if len(characters) > 1 else characters):
+        if term.text not in terms or terms[term.text].kind == "part":
+            terms[term.text] = term
     return list(terms.values())
 
 
@@ -169,6 +153,16 @@ def is_code(term: str) -> bool:
     """
     digits = sum(map(str.isdigit, term))
     return digits >= _CODE_DIGITS or (0 < digits < len(term) and not _ORDINAL.fullmatch(term))
+
+
+def _terms_in(text: str, of_unspaced: Callable[[Sequence[Term]], Iterable[Term]]) -> Iterator[Term]:
+    """The terms of a text; `of_unspaced` makes those of characters without spaces between words."""
+    if text.isascii():
+        for match in _ASCII_CHUNK.finditer(text.lower()):
+            yield from _joined(match[0], match.start())
+        return
+    for match in _CHUNK.finditer(text):
+        yield from of_unspaced(_characters(match)) if match.lastgroup == "unspaced" else _spaced(match)
 
 
 def _spaced(match: regex.Match[str]) -> Iterator[Term]:

@@ -137,7 +137,7 @@ class CollectionIndex:
                 self._apply(changes[part], terms)
 
     def search(
-        self, queries: Floats, k: int, where: Filter | None, passages: int = 1
+        self, queries: Floats, k: int, where: Filter | None, passages: int = 1, min_score: float = -1.0
     ) -> tuple[Version, list[list[Hit]]]:
         """Find the k most similar matching documents for each of (q, d) unit queries.
 
@@ -153,7 +153,7 @@ class CollectionIndex:
         for start in until_left(range(0, len(distinct), at_a_time)):
             part = distinct[start : start + at_a_time]
             with self._reading():
-                found = self._search(np.stack([vectors[key] for key in part]), k, where, passages)
+                found = self._search(np.stack([vectors[key] for key in part]), k, where, passages, min_score)
             hits |= zip(part, found, strict=True)
         return version, [hits[key] for key in keys]
 
@@ -302,12 +302,14 @@ class CollectionIndex:
     def _warnings(self, where: Filter | None) -> Sequence[RequestWarning]:
         return [] if where is None else self._documents.mismatches(where)
 
-    def _search(self, queries: Floats, k: int, where: Filter | None, passages: int) -> list[list[Hit]]:
+    def _search(
+        self, queries: Floats, k: int, where: Filter | None, passages: int, min_score: float = -1.0
+    ) -> list[list[Hit]]:
         allowed = self._documents.allowed(where)
         wanted = min(k, self._documents.count(allowed))
         if not wanted:
             return [[] for _ in queries]
-        return self._nearest.search(queries, wanted, allowed, passages)
+        return self._nearest.search(queries, wanted, allowed, passages, min_score)
 
     def _new_terms(self, change: VectorChange) -> list[TextTerms] | None:
         """Terms of the passages of a document, none if it was deleted.

@@ -44,17 +44,19 @@ class NearestDocuments:
         self._documents = documents
         self._read = read if rows.rounds else None
 
-    def search(self, queries: Floats, k: int, allowed: BitMap, passages: int) -> list[list[Hit]]:
+    def search(
+        self, queries: Floats, k: int, allowed: BitMap, passages: int, min_score: float = -1.0
+    ) -> list[list[Hit]]:
         """Find the k nearest documents of each query, ties in the order of ids.
 
-        `allowed` holds rows of at least k documents.
+        Those below `min_score` are left out. `allowed` holds rows of at least k documents.
         """
         directed = np.flatnonzero(queries.any(axis=1))
-        hits = [[] if query.any() else self._first(k, allowed) for query in queries]
+        hits = [[] if query.any() or min_score > 0 else self._first(k, allowed) for query in queries]
         if len(directed):
             for i, scored in zip(directed, self._nearest(queries[directed], k, allowed), strict=True):
-                hits[i] = self._to_hits(scored)[:k]
-        if passages == 1:
+                hits[i] = self._to_hits([each for each in scored if each[1] >= min_score])[:k]
+        if passages == 1 or not self._documents.any_cut:
             return hits
         return [
             [self.with_passages(query, hit, passages) for hit in each]

@@ -208,13 +208,14 @@ class IndexReader(Protocol):
         """Version of the store up to which all changes were applied; number 0 when new."""
 
     def search(
-        self, queries: Floats, k: int, where: Filter | None, passages: int = 1
+        self, queries: Floats, k: int, where: Filter | None, passages: int = 1, min_score: float = -1.0
     ) -> tuple[Version, list[list[Hit]]]:
         """Find the k most similar matching documents for each of (q, d) unit queries, best first.
 
         A document is as similar as its most similar passage; a hit has up to `passages` of them. Fewer than k only
-        where fewer match. Equal scores are ordered by id; which of equals at the k-th place are returned is not
-        defined. The version is the one that was searched; of many queries, some may have seen later changes.
+        where fewer match that score `min_score` or more. Equal scores are ordered by id; which of equals at the k-th
+        place are returned is not defined. The version is the one that was searched; of many queries, some may have seen
+        later changes.
         """
 
     def search_hybrid(self, query: HybridQuery, k: int, where: Filter | None, passages: int) -> HybridHits:

@@ -282,10 +282,10 @@ class LimitedIndex:
         return self._index.version
 
     def search(
-        self, queries: Floats, k: int, where: Filter | None, passages: int = 1
+        self, queries: Floats, k: int, where: Filter | None, passages: int = 1, min_score: float = -1.0
     ) -> tuple[Version, list[list[Hit]]]:
         """Search visible documents."""
-        return self._index.search(queries, k, self._visible(where), passages)
+        return self._index.search(queries, k, self._visible(where), passages, min_score)
 
     def search_hybrid(self, query: HybridQuery, k: int, where: Filter | None, passages: int) -> HybridHits:
         """Search visible documents."""

@@ -92,14 +92,16 @@ class Oracle:
             else:
                 self.documents[change.id] = change
 
-    def search(self, query: Floats, k: int, where: Filter | None, passages: int = 1) -> list[Hit]:
+    def search(
+        self, query: Floats, k: int, where: Filter | None, passages: int = 1, min_score: float = -1.0
+    ) -> list[Hit]:
         hits: list[Hit] = []
         for change in self.documents.values():
             if change.vectors is not None and (where is None or holds(where, change.metadata)):
                 scores = np.clip(change.vectors.astype(np.float64) @ query.astype(np.float64), -1, 1)
                 best = sorted(range(len(scores)), key=lambda i: (-scores[i], i))[:passages]
                 hits.append(Hit(change.id, max(scores), [PassageHit(i, scores[i]) for i in best]))
-        return sorted(hits, key=lambda hit: (-hit.score, hit.id))[:k]
+        return sorted((hit for hit in hits if hit.score >= min_score), key=lambda hit: (-hit.score, hit.id))[:k]
 
     def mismatches(self, where: Filter) -> list[str]:
         """Codes of the conditions, in order, whose field no document has, or only with values of other types."""
@@ -194,10 +196,11 @@ def assert_same(found: list[Hit], expected: list[Hit]) -> None:
     steps=st.lists(st.tuples(ACTIONS, st.integers(0, 12), METADATA, st.sampled_from([1, 1, 2, 9])), max_size=60),
     k=st.integers(1, 20),
     passages=st.integers(1, 4),
+    min_score=st.sampled_from([-1.0, 0.0, 0.5]),
     seed=st.integers(0, 999),
 )
 def test_any_history_of_changes_matches_the_oracle(
-    engine: str, steps: list[tuple[str, int, dict[str, Any], int]], k: int, passages: int, seed: int
+    engine: str, steps: list[tuple[str, int, dict[str, Any], int]], k: int, passages: int, min_score: float, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
     index, oracle = empty(engine), Oracle()
@@ -212,7 +215,8 @@ def test_any_history_of_changes_matches_the_oracle(
     query = drawn(rng)
     for definition in FILTERS:
         where = None if definition is None else parse_filter(definition)
-        assert_same(index.search(query, k, where, passages)[1][0], oracle.search(query[0], k, where, passages))
+        hits = index.search(query, k, where, passages, min_score)[1][0]
+        assert_same(hits, oracle.search(query[0], k, where, passages, min_score))
         if where is not None:
             assert [notice.code for notice in index.mismatches(where)] == oracle.mismatches(where)
 
@@ -583,6 +587,8 @@ def test_to_the_zero_vector_all_documents_are_equal(index: CollectionIndex, monk
     for where, step in ((None, 1), (parse_filter({"color": "blue"}), 2)):
         _, hits = index.search(zeros, 5, where)
         assert hits == [[Hit(f"d{i:02}", 0.0, [PassageHit(0, 0.0)]) for i in range(0, 5 * step, step)]] * 3
+        assert index.search(zeros, 5, where, min_score=0.0)[1] == hits
+        assert index.search(zeros, 5, where, min_score=0.1)[1] == [[], [], []]
 
 
 class CoarseRows(Exact):

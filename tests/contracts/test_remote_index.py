@@ -85,6 +85,20 @@ async def test_hits_have_their_best_passages(database: PostgresServer, milvus: s
         assert [each.score for each in hit.passages] == pytest.approx(products[best].tolist(), abs=1e-6)
 
 
+async def test_documents_below_the_minimum_score_are_no_hits(database: PostgresServer, milvus: str) -> None:
+    async with stateless_replica(database.url, milvus) as one:
+        await one.write("c", lambda store: store.create("c", SETTINGS))
+        axes = np.eye(DIM, dtype=np.float32)
+        rows = unit_rows(axes[:1] + np.array([[0.0], [0.25], [0.75]]) * axes[1]).astype(np.float32)
+        for number, row in enumerate(rows):
+            await one.write("c", upsert(f"d{number}", row[None], {}))
+        _, index = await one.current("c", None)
+        [near] = (await one.search(lambda _: index.search(axes[:1], 3, None, min_score=0.9)))[1]
+        [every] = (await one.search(lambda _: index.search(axes[:1], 3, None)))[1]
+        assert [hit.id for hit in near] == ["d0", "d1"]
+        assert [hit.id for hit in every] == ["d0", "d1", "d2"]
+
+
 async def test_what_needs_a_local_index_is_refused(database: PostgresServer, milvus: str) -> None:
     async with stateless_replica(database.url, milvus) as one:
         await one.write("c", lambda store: store.create("c", SETTINGS))

@@ -70,7 +70,7 @@ class RemoteView:
         return self._version
 
     def search(
-        self, queries: Floats, k: int, where: Filter | None, passages: int = 1
+        self, queries: Floats, k: int, where: Filter | None, passages: int = 1, min_score: float = -1.0
     ) -> tuple[Version, list[list[Hit]]]:
         """Find the k most similar matching documents for each of (q, d) unit queries.
 
@@ -83,7 +83,7 @@ class RemoteView:
         hits: list[list[Hit]] = []
         for start in range(0, len(queries), QUERIES_PER_CALL):
             hits += self._search(queries[start : start + QUERIES_PER_CALL], k, where, passages)
-        return self._version, hits
+        return self._version, [[hit for hit in own if hit.score >= min_score] for own in hits]
 
     def mismatches(self, where: Filter) -> list[RequestWarning]:
         """A warning if a search found too few candidates; those of conditions are not known."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from semblance.models.embeddings import Floats
 from semblance.service.filters import Filter
-from semblance.service.ports.indexes import IndexReader
+from semblance.service.ports.indexes import ROUNDING, IndexReader
 from semblance.service.threads import until_left
 
 BATCH = 64  # documents whose neighbors are looked up together
@@ -61,7 +61,7 @@ class Clusters:
         self._after = after
         self._grouped: set[str] = set()
         self._neighbors: dict[str, Sequence[Neighbor]] = {}
-        self._first: dict[str, bool] = {}  # whether a document that was checked before is the first of a group
+        self._first: set[str] = set()  # of the groups that were listed before, as far as they are known
 
     async def of(self, ids: Sequence[str]) -> AsyncIterator[ClusterBatch]:
         """Groups of documents, whose ids are given in order."""
@@ -86,27 +86,25 @@ class Clusters:
         return [Member(first), *(Member(each.id, first, each.score) for each in free)]
 
     async def _listed_before(self, doc_id: str) -> bool:
-        """Whether a document is a neighbor of the first one of a group that was listed before."""
-        before = [each.id for each in self._neighbors.get(doc_id, ()) if each.id <= self._after]
-        for each in before:
-            if await self._is_first(each):
-                return True
-        return False
+        """Whether a document is a neighbor of the first one of a group that was listed before.
 
-    async def _is_first(self, doc_id: str) -> bool:
-        """Whether a document checked before is the first of a group: no neighbor before it is."""
+        A document checked before is the first of a group if no neighbor before it is.
+        """
         waiting = [doc_id]
         while waiting:
             last = waiting[-1]
-            await self._fetch([last])
-            before = sorted(each.id for each in self._neighbors.get(last, ()) if each.id < last)
-            unknown = next((each for each in before if each not in self._first), None)
-            if unknown is not None and not any(self._first.get(each) for each in before):
-                waiting.append(unknown)
-            else:
-                self._first[last] = not any(self._first.get(each) for each in before)
-                waiting.pop()
-        return self._first[doc_id]
+            if last not in self._grouped:
+                await self._fetch([last])
+            near = [each.id for each in self._neighbors.get(last, ())]
+            before = [each for each in near if each < last and each <= self._after]
+            if last in self._grouped or any(each in self._first for each in before):
+                self._grouped.add(waiting.pop())
+            elif unknown := [each for each in before if each not in self._grouped]:
+                waiting.append(min(unknown))
+            elif waiting.pop() <= self._after:
+                self._first.add(last)
+                self._grouped.update(near)
+        return doc_id in self._grouped
 
     async def _fetch(self, ids: Sequence[str]) -> None:
         if unknown := [each for each in ids if each not in self._neighbors]:
@@ -125,11 +123,11 @@ def document_score(scores: Floats) -> float:
 
 
 def nearest_documents(
-    index: IndexReader, ids: Sequence[str], k: int, where: Filter | None
+    index: IndexReader, ids: Sequence[str], k: int, where: Filter | None, min_score: float = -1.0
 ) -> dict[str, list[Neighbor]]:
     """The documents nearest to each of some others, best first, with scores by cosine.
 
-    They are those of the k nearest passages to each of its own, without itself.
+    They are those of the k nearest passages to each of its own, without itself. Those below `min_score` are left out.
 
     Documents that are gone are left out.
     """
@@ -137,7 +135,8 @@ def nearest_documents(
     if not vectors:
         return {}
     ends = np.cumsum([len(vector) for vector in vectors.values()])
-    _, found = index.search(np.concatenate(list(vectors.values())), k + 1, where, passages=2)
+    # a mean of best scores is at most the highest of them
+    _, found = index.search(np.concatenate(list(vectors.values())), k + 1, where, 2, min_score - 2 * ROUNDING)
     near: dict[str, list[Neighbor]] = {}
     for (doc_id, own), end in zip(until_left(vectors.items()), ends, strict=True):
         hits = {hit.id: hit for each in found[end - len(own) : end] for hit in each if hit.id != doc_id}
@@ -146,5 +145,7 @@ def nearest_documents(
         else:
             theirs = index.vectors(list(hits))
             scored = [Neighbor(each, document_score(own @ vectors.T)) for each, vectors in theirs.items()]
-        near[doc_id] = sorted(scored, key=lambda each: (-each.score, each.id))
+        near[doc_id] = sorted(
+            (each for each in scored if each.score >= min_score - ROUNDING), key=lambda each: (-each.score, each.id)
+        )
     return near

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -47,6 +49,7 @@ PAGE, MAX_PAGE = 1000, 10_000  # documents checked for a response in JSON
 ATTEMPTS = 5  # of a search whose collection is replaced
 NEAREST, RESCORED = 100, 16  # neighbors looked up per document, by cosine and by another measure
 MOST = 1000  # if all of these pass the threshold
+EXPLAINED = 64  # pairs whose texts are encoded together
 MAX_WORDS = 20  # of a text that another lacks
 
 
@@ -115,8 +118,8 @@ class FindDuplicates:
             UnknownCollection, VersionMismatch, VersionNotReached: the version has not arrived here, or is gone.
         """
         _, index = await self._access.current(name, version)
-        near = await self._access.search(lambda _: nearest_documents(index, ids, most, None))
-        return {doc_id: _at_least(threshold, each)[:most] for doc_id, each in near.items()}
+        near = await self._access.search(lambda _: nearest_documents(index, ids, most, None, threshold))
+        return {doc_id: each[:most] for doc_id, each in near.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,12 +165,8 @@ class DuplicateSearch:
             CollectionReplaced: the collection was recreated, or its encoder changed, meanwhile.
         """
         async for batch in Clusters(self._neighbors, self.after).of(self.ids):
-            groups = [await self._shown(group) for group in batch.groups]
-            yield FoundDuplicates(
-                groups=[DuplicateGroup(documents=group) for group in groups if len(group) > 1],
-                checked=batch.checked,
-                cursor=write_cursor(Place(batch.last)),
-            )
+            groups = await self._shown(batch.groups)
+            yield FoundDuplicates(groups=groups, checked=batch.checked, cursor=write_cursor(Place(batch.last)))
 
     async def _neighbors(self, ids: Sequence[str]) -> dict[str, list[Neighbor]]:
         first = NEAREST if self.scorer.measure.name == INDEX_MEASURE else RESCORED
@@ -177,13 +176,13 @@ class DuplicateSearch:
 
     async def _near(self, ids: Sequence[str], k: int) -> dict[str, list[Neighbor]]:
         """Up to k documents or so that are as similar as the threshold to each of some documents."""
-        near = await self.scorer.access.search(lambda _: nearest_documents(self.index, ids, k, self.where))
-        if self.scorer.measure.name != INDEX_MEASURE:
-            near = {doc_id: await self._rescored(doc_id, each) for doc_id, each in near.items()}
-        return {doc_id: _at_least(self.min_score, each) for doc_id, each in near.items()}
+        rescored = self.scorer.measure.name != INDEX_MEASURE
+        min_score = -1.0 if rescored else self.min_score
+        near = await self.scorer.access.search(lambda _: nearest_documents(self.index, ids, k, self.where, min_score))
+        return {doc_id: await self._rescored(doc_id, each) for doc_id, each in near.items()} if rescored else near
 
     async def _rescored(self, doc_id: str, near: Sequence[Neighbor]) -> list[Neighbor]:
-        """The same neighbors, with scores by the measure."""
+        """The neighbors that are as similar as the threshold by the measure."""
         read = await self._documents([doc_id, *(each.id for each in near)])
         own = await self._embedded(read, _passages(read, doc_id))
         others = [each.id for each in near if each.id in read.documents]
@@ -193,8 +192,8 @@ class DuplicateSearch:
         found = []
         for other, passages in keys.items():
             table = np.array([[row[key] for key in passages if key in row] for row in scores], np.float32)
-            if table.size:
-                found.append(Neighbor(other, document_score(table)))
+            if table.size and (score := document_score(table)) >= self.min_score - ROUNDING:
+                found.append(Neighbor(other, score))
         return found
 
     async def _documents(self, ids: Sequence[str]) -> CutDocuments:
@@ -208,43 +207,51 @@ class DuplicateSearch:
     async def _embedded(self, read: CutDocuments, passages: Sequence[PassageKey]) -> list[TokenEmbeddings]:
         return list((await self.scorer.embed(read.texts(passages), required_vectors(self.scorer.measure))).values())
 
-    async def _shown(self, group: Sequence[Member]) -> list[Duplicate]:
-        """A group with its texts and explanations; documents that are gone by now are left out."""
-        read = await self._documents([each.id for each in group])
-        vectors = await self.scorer.access.search(lambda _: self.index.vectors([each.id for each in group]))
-        known = {each.id: each for each in group if each.id in read.documents and each.id in vectors}
+    async def _shown(self, groups: Sequence[Sequence[Member]]) -> list[DuplicateGroup]:
+        """Groups with their texts and explanations; documents that are gone by now are left out."""
+        ids = [each.id for group in groups for each in group]
+        if not ids:
+            return []
+        read = await self._documents(ids)
+        vectors = await self.scorer.access.search(lambda _: self.index.vectors(ids))
+        known = [[each for each in group if each.id in read.documents and each.id in vectors] for group in groups]
         pairs = {
-            doc_id: _nearest_passages(each.like, doc_id, vectors)
-            for doc_id, each in known.items()
-            if each.like in known
+            each.id: _nearest_passages(each.like, each.id, vectors)
+            for group in known
+            for each in group
+            if each.like is not None and each.like == group[0].id
         }
-        texts = read.texts(
-            [*(PassageKey(doc_id, 0) for doc_id in known), *(key for pair in pairs.values() for key in pair)]
-        )
+        shown = {each.id: pairs[each.id][1] if each.id in pairs else PassageKey(each.id, 0) for each in chain(*known)}
+        texts = read.texts([*shown.values(), *(there for there, _ in pairs.values())])
         explanations = await self._explanations(texts, pairs)
-        shown = []
-        for doc_id, member in known.items():
-            mine = pairs[doc_id][1] if doc_id in pairs else PassageKey(doc_id, 0)
-            text = texts.get(mine, "")
-            document = Duplicate(
-                id=doc_id,
-                text=text,
-                like=member.like,
-                score=member.score,
-                explanation=explanations.get(doc_id),
-            )
-            if doc_id in pairs:
-                document = document.model_copy(update=_compared(text, texts.get(pairs[doc_id][0], "")))
-            shown.append(document)
-        return shown
+        words = cache(_words)
+
+        def duplicate(member: Member) -> Duplicate:
+            text = texts.get(shown[member.id], "")
+            other = texts.get(pairs[member.id][0], "") if member.id in pairs else None
+            compared = {} if other is None else _compared(words(text), words(other))
+            why = explanations.get(member.id)
+            return Duplicate(**member._asdict(), text=text, explanation=why, **compared)
+
+        def documents() -> list[list[Duplicate]]:
+            return [[duplicate(each) for each in until_left(group)] for group in known if len(group) > 1]
+
+        return [DuplicateGroup(documents=each) for each in await in_thread(documents)]
 
     async def _explanations(
         self, texts: Mapping[PassageKey, str], pairs: Mapping[str, tuple[PassageKey, PassageKey]]
     ) -> dict[str, Explanation]:
         """The words behind the score of each pair of passages, by document, if requested."""
-        measure = self.explained_by
-        if measure is None or not pairs:
-            return {}
+        explanations: dict[str, Explanation] = {}
+        if self.explained_by is not None:
+            for start in range(0, len(pairs), EXPLAINED):
+                part = dict(islice(pairs.items(), start, start + EXPLAINED))
+                explanations |= await self._explained(self.explained_by, texts, part)
+        return explanations
+
+    async def _explained(
+        self, measure: str, texts: Mapping[PassageKey, str], pairs: Mapping[str, tuple[PassageKey, PassageKey]]
+    ) -> dict[str, Explanation]:
         keys = {key: texts[key] for pair in pairs.values() for key in pair if key in texts}
         embedded = await self.scorer.embed(keys, "tokens")
         explainer = explainable(measure)
@@ -259,17 +266,15 @@ class DuplicateSearch:
         return await in_thread(explain)
 
 
-def _nearest_passages(like: str | None, doc_id: str, vectors: Mapping[str, Floats]) -> tuple[PassageKey, PassageKey]:
+def _nearest_passages(like: str, doc_id: str, vectors: Mapping[str, Floats]) -> tuple[PassageKey, PassageKey]:
     """The passages of two documents that are most similar."""
-    assert like is not None
     table = vectors[like] @ vectors[doc_id].T
     a, b = np.unravel_index(int(np.argmax(table)), table.shape)
     return PassageKey(like, int(a)), PassageKey(doc_id, int(b))
 
 
-def _compared(here: str, there: str) -> dict[str, list[str]]:
-    """Words and codes of two texts that both have, or one only, as fields of a response."""
-    own, others = _words(here), _words(there)
+def _compared(own: Mapping[str, str], others: Mapping[str, str]) -> dict[str, list[str]]:
+    """Words and codes that two texts have both, or one only, as fields of a response."""
     return {
         "in_both": [own[term] for term in own if term in others][:MAX_WORDS],
         "only_here": [own[term] for term in own if term not in others][:MAX_WORDS],
@@ -282,10 +287,6 @@ def _words(text: str) -> dict[str, str]:
     terms = [term for term in query_terms(text) if term.kind in ("word", "code")]
     words = [text[term.start : term.end] for term in terms]
     return {term.text: word for term, word, says in zip(terms, words, say_much(words), strict=True) if says}
-
-
-def _at_least(threshold: float, near: Sequence[Neighbor]) -> list[Neighbor]:
-    return [each for each in near if each.score >= threshold - ROUNDING]
 
 
 def _passages(read: CutDocuments, doc_id: str) -> list[PassageKey]:

@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from semblance.models.embeddings import unit_rows
+from semblance.service.ports.documents import VectorChange
 from semblance.service.usecases.documents.clusters import (
     MAX_MEMBERS,
     ClusterBatch,
@@ -17,7 +19,9 @@ from semblance.service.usecases.documents.clusters import (
     Member,
     Neighbor,
     document_score,
+    nearest_documents,
 )
+from tests.support.stored_index import StoredIndex
 
 COUNT = 150  # more than two batches
 IDS = [f"{i:03}" for i in range(COUNT)]
@@ -79,6 +83,26 @@ def test_a_resumed_search_lists_the_other_groups(edges: set[tuple[int, int]], pl
     listed = {group[0].id for group in groups_of(whole[: place + 1])}
     listed_later = [{member.id for member in group} for group in groups_of(resumed)]
     assert listed_later == [{member.id for member in group} for group in groups_of(whole) if group[0].id not in listed]
+
+
+def test_members_of_groups_listed_before_are_not_looked_up() -> None:
+    requested: list[str] = []
+    assert not groups_of(batches_of({(0, each) for each in range(1, COUNT)}, requested, after="063"))
+    assert requested == [*IDS[64:128], IDS[0]], "the neighbors of the first one are its group"
+
+
+@pytest.mark.parametrize("threshold", [-0.5, 0.2, 0.6])
+def test_neighbors_score_at_least_the_threshold_by_all_passages(threshold: float) -> None:
+    rng = np.random.default_rng(0)
+    vectors = {each: unit_rows(rng.normal(size=(1 + int(each) % 3, 4))).astype(np.float32) for each in IDS[:40]}
+    index = StoredIndex("exact", 4)
+    index.apply([VectorChange(doc_id, 1, own, {}) for doc_id, own in vectors.items()])
+    for doc_id, near in nearest_documents(index, list(vectors), 40, None, threshold).items():
+        scores = {other: document_score(vectors[doc_id] @ own.T) for other, own in vectors.items() if other != doc_id}
+        assert {each.id for each in near} == {other for other, score in scores.items() if score >= threshold}
+        assert [each.score for each in near] == pytest.approx(
+            sorted((score for score in scores.values() if score >= threshold), reverse=True), abs=1e-6
+        )
 
 
 def test_a_very_large_group_is_listed_in_parts() -> None:
