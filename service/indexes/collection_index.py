@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -137,7 +138,7 @@ class CollectionIndex:
                 self._apply(changes[part], terms)
 
     def search(
-        self, queries: Floats, k: int, where: Filter | None, passages: int = 1, min_score: float = -1.0
+        self, queries: Floats, k: int, where: Filter | None, passages: int = 1, min_score: float = -math.inf
     ) -> tuple[Version, list[list[Hit]]]:
         """Find the k most similar matching documents for each of (q, d) unit queries.
 
@@ -303,7 +304,7 @@ class CollectionIndex:
         return [] if where is None else self._documents.mismatches(where)
 
     def _search(
-        self, queries: Floats, k: int, where: Filter | None, passages: int, min_score: float = -1.0
+        self, queries: Floats, k: int, where: Filter | None, passages: int, min_score: float = -math.inf
     ) -> list[list[Hit]]:
         allowed = self._documents.allowed(where)
         wanted = min(k, self._documents.count(allowed))

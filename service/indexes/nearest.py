@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
@@ -45,7 +46,7 @@ class NearestDocuments:
         self._read = read if rows.rounds else None
 
     def search(
-        self, queries: Floats, k: int, allowed: BitMap, passages: int, min_score: float = -1.0
+        self, queries: Floats, k: int, allowed: BitMap, passages: int, min_score: float = -math.inf
     ) -> list[list[Hit]]:
         """Find the k nearest documents of each query, ties in the order of ids.
 

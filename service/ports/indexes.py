@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -208,7 +209,7 @@ class IndexReader(Protocol):
         """Version of the store up to which all changes were applied; number 0 when new."""
 
     def search(
-        self, queries: Floats, k: int, where: Filter | None, passages: int = 1, min_score: float = -1.0
+        self, queries: Floats, k: int, where: Filter | None, passages: int = 1, min_score: float = -math.inf
     ) -> tuple[Version, list[list[Hit]]]:
         """Find the k most similar matching documents for each of (q, d) unit queries, best first.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -282,7 +283,7 @@ class LimitedIndex:
         return self._index.version
 
     def search(
-        self, queries: Floats, k: int, where: Filter | None, passages: int = 1, min_score: float = -1.0
+        self, queries: Floats, k: int, where: Filter | None, passages: int = 1, min_score: float = -math.inf
     ) -> tuple[Version, list[list[Hit]]]:
         """Search visible documents."""
         return self._index.search(queries, k, self._visible(where), passages, min_score)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -93,7 +94,7 @@ class Oracle:
                 self.documents[change.id] = change
 
     def search(
-        self, query: Floats, k: int, where: Filter | None, passages: int = 1, min_score: float = -1.0
+        self, query: Floats, k: int, where: Filter | None, passages: int = 1, min_score: float = -math.inf
     ) -> list[Hit]:
         hits: list[Hit] = []
         for change in self.documents.values():

@@ -70,7 +70,7 @@ class RemoteView:
         return self._version
 
     def search(
-        self, queries: Floats, k: int, where: Filter | None, passages: int = 1, min_score: float = -1.0
+        self, queries: Floats, k: int, where: Filter | None, passages: int = 1, min_score: float = -math.inf
     ) -> tuple[Version, list[list[Hit]]]:
         """Find the k most similar matching documents for each of (q, d) unit queries.
 

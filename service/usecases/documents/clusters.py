@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
@@ -123,7 +124,7 @@ def document_score(scores: Floats) -> float:
 
 
 def nearest_documents(
-    index: IndexReader, ids: Sequence[str], k: int, where: Filter | None, min_score: float = -1.0
+    index: IndexReader, ids: Sequence[str], k: int, where: Filter | None, min_score: float = -math.inf
 ) -> dict[str, list[Neighbor]]:
     """The documents nearest to each of some others, best first, with scores by cosine.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -177,7 +178,7 @@ class DuplicateSearch:
     async def _near(self, ids: Sequence[str], k: int) -> dict[str, list[Neighbor]]:
         """Up to k documents or so that are as similar as the threshold to each of some documents."""
         rescored = self.scorer.measure.name != INDEX_MEASURE
-        min_score = -1.0 if rescored else self.min_score
+        min_score = -math.inf if rescored else self.min_score
         near = await self.scorer.access.search(lambda _: nearest_documents(self.index, ids, k, self.where, min_score))
         return {doc_id: await self._rescored(doc_id, each) for doc_id, each in near.items()} if rescored else near
 
