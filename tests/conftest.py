@@ -8,6 +8,7 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator
 from importlib.util import find_spec
+from itertools import chain, groupby, zip_longest
 from pathlib import Path
 from typing import NoReturn
 
@@ -57,17 +58,24 @@ def missing(what: str) -> NoReturn:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Begin with what takes longest, by its timeout, and with what waits; keep the tests of a file on one worker.
+    """Begin with what takes longest, by its timeout, and with files that wait and compute in turn.
 
-    All tests of pages share a worker, since a browser and a service take seconds to start, and so do those of TOGETHER.
+    The tests of a file stay on one worker. All tests of pages share a worker, since a browser and a service take
+    seconds to start, and so do those of TOGETHER.
     """
 
-    def order(item: pytest.Item) -> tuple[float, bool, bool]:
+    def seconds(item: pytest.Item) -> float:
         timeout = item.get_closest_marker("timeout")
-        seconds = timeout.args[0] if timeout else 0.0
-        return -seconds, item.get_closest_marker("waits") is None, item.get_closest_marker("slow") is None
+        return timeout.args[0] if timeout else 0.0
 
-    items.sort(key=order)
+    def files_of(marker: str) -> list[list[pytest.Item]]:
+        marked = [item for item in untimed if item.get_closest_marker(marker)]
+        return [list(file) for _, file in groupby(marked, lambda item: item.location[0])]
+
+    timed = sorted(filter(seconds, items), key=seconds, reverse=True)
+    untimed = [item for item in items if not seconds(item)]
+    in_turn = chain.from_iterable(zip_longest(files_of("waits"), files_of("slow"), fillvalue=[]))
+    items[:] = dict.fromkeys([*timed, *chain.from_iterable(in_turn), *untimed])
     for item in items:
         if item.get_closest_marker("xdist_group") is None:  # a file's tests share its servers and models
             shared = "browser" if {"browser", "browse"} & {*getattr(item, "fixturenames", ())} else item.location[0]
