@@ -196,7 +196,7 @@ def test_killed_ray_workers_lose_and_repeat_no_row(tmp_path: Path) -> None:
     assert_same(rows, read_rows(tmp_path / "local"))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(900)
 @pytest.mark.usefixtures("ray_installed")
 def test_a_client_without_the_token_cannot_use_the_cluster(tmp_path: Path) -> None:
