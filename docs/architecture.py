@@ -30,6 +30,7 @@ MODELS: Sequence[Sequence[str]] = (
     ("weightings", "projections"),
     ("adaptation", "model_files"),
     ("measures",),
+    ("selection",),
     ("alignment",),
     ("tokenization", "files"),
 )

@@ -44,6 +44,7 @@ OPERATIONS: Mapping[str, tuple[str, ...]] = {
     "search": (*_MATCHING, *_TEXTS, *_ENCODING, *_READ, "not_calibrated", "not_explainable", "space_mismatch",
                "unknown_document", "unknown_measure", "unknown_model", "write_conflict"),
     "suggest": (*_MATCHING, *_READ),
+    "prune_documents": _COMPARED,
     "explain": (*_EXPLAINED, *_MODEL),
     "explain_long_texts": (*_EXPLAINED, *_MODEL),
     "explain_difference": _EXPLAINED,

@@ -45,6 +45,7 @@ from semblance.service.usecases.explain.best_passages import BestPassages
 from semblance.service.usecases.explain.difference import ExplainDifference
 from semblance.service.usecases.explain.explain import Explain
 from semblance.service.usecases.glossaries import Glossaries
+from semblance.service.usecases.pruning.prune import Prune
 from semblance.service.usecases.reembed import Reembedder
 from semblance.service.usecases.request_fields import RequestLimits
 from semblance.service.usecases.rerank import Rerank
@@ -140,6 +141,7 @@ def _use_cases(settings: Settings, models: LazyModels, stores: Stores, texts: Te
         Explain(models, best_passages, texts, models.calibrations),
         ExplainDifference(best_passages),
         Embed(models, texts),
+        Prune(models, texts, limits),
         Rerank(models, models.rerankers, texts, models.calibrations),
     ]
 

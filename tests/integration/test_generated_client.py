@@ -89,6 +89,9 @@ def compare_and_explain(client: GeneratedClient) -> None:
     assert [(each.pointer, str(each.code)) for each in scored.warnings] == [("/pairs/1/b", "unread_text")]
     matrix = client.call("compare_texts", body=client.SimilarityOrTeiRequest(left=[TEXT], right=[TEXT, "A dog."]))
     assert matrix.scores[0][0] > matrix.scores[0][1]
+    pruning = client.PruneRequest(query=TEXT, documents=[TEXT, "It rains."], keep=client.Keep(share=0.5))
+    kept, dropped = client.call("prune_documents", body=pruning).documents
+    assert ([each.text for each in kept.kept], len(dropped.dropped)) == ([TEXT], 1)
     asked = client.call("explain", a=TEXT, b=TEXT, measure=client.ExplainMeasure.WORD_MOVERS)
     assert (asked.score, asked.measure, asked.truncated) == (0.0, "word_movers", False)
 

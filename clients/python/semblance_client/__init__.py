@@ -37,6 +37,7 @@ from semblance_client.vocabulary.duplicates import Duplicate, DuplicateGroup, Fo
 from semblance_client.vocabulary.explanation import Explanation, Link, PairExplanation, Side, Token
 from semblance_client.vocabulary.models import CalibratedMeasure, Measure, Model
 from semblance_client.vocabulary.other_apis import Embedding, Embeddings, RankedDocument, Ranking, Span
+from semblance_client.vocabulary.prune import DroppedSentence, KeptSentence, Pruned, PrunedDocument
 from semblance_client.vocabulary.responses import Calibration
 from semblance_client.vocabulary.search import Hit, Hits, SearchResults
 from semblance_client.vocabulary.similarity import Similarities, SimilarityMatrix
@@ -57,6 +58,7 @@ __all__ = [
     "DifferencePart",
     "Document",
     "DocumentPage",
+    "DroppedSentence",
     "Duplicate",
     "DuplicateGroup",
     "Embedding",
@@ -66,6 +68,7 @@ __all__ = [
     "FoundDuplicates",
     "Hit",
     "Hits",
+    "KeptSentence",
     "LineProblem",
     "Link",
     "ListCall",
@@ -76,6 +79,8 @@ __all__ = [
     "PairExplanation",
     "Partner",
     "Problem",
+    "Pruned",
+    "PrunedDocument",
     "RankedDocument",
     "Ranking",
     "ReadDocument",

@@ -11,6 +11,7 @@ import httpx2
 
 from semblance_client.calls import storage, texts
 from semblance_client.calls.duplicates import duplicates
+from semblance_client.calls.pruning import prune
 from semblance_client.calls.upload import upload
 from semblance_client.connection import LOCAL_URL, TIMEOUT_S, address_of, options_of, with_signature
 from semblance_client.errors import unreachable
@@ -85,6 +86,7 @@ class AsyncClient:
     similarity_matrix = _method(texts.similarity_matrix)
     search = _method(texts.search)
     suggest = _method(texts.suggest)
+    prune = _method(prune)
     explain = _method(texts.explain)
     explain_difference = _method(texts.explain_difference)
     embed = _method(texts.embed)

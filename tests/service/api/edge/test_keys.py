@@ -68,6 +68,7 @@ REQUIRED = {
     "POST /v2/rerank": "read",
     "POST /search": "read",
     "POST /suggest": "read",
+    "POST /prune": "read",
     "POST /collections/{name}/count": "read",
     "POST /collections/{name}/list": "read",
     "POST /collections/{name}/duplicates": "read",
