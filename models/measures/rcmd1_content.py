@@ -20,8 +20,8 @@ class Rcmd1Content(RcmdContent):
     Not symmetric: left is the query, right the document. 1 if the right text has every left token; 0 on zero vectors.
     Departs from the paper as `rcmd_content` does. Exact ties go to the lowest j.
 
-    Prefer it to `rcmd1_words` for search, wherever the links are read: a document is found, and its words are marked,
-    for what the query says.
+    Prefer it where words are marked for what the query says, as in highlights; to order the hits of a search,
+    `rcmd1_words` is better.
 
     Costs n m d multiplications a pair, and a lookup of each word.
 

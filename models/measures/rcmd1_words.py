@@ -20,8 +20,8 @@ class Rcmd1Words(BestMatches):
     Not symmetric: left is the query, right the document. 1 if the right text has every left token; 0 on zero vectors.
     Departs from the paper as `rcmd_words` does. Exact ties go to the lowest j.
 
-    Prefer it to `rcmd1` for search, wherever the links are read: additional words of the document do not lower the
-    score, and all of it comes from words.
+    Prefer it to rescore the hits of a search: additional words of the document do not lower the score, and all of it
+    comes from words.
 
     Costs n m d multiplications a pair.
 
