@@ -151,6 +151,9 @@ COMMANDS: Mapping[str, Run | Serve | Parse] = {
     "--columns sentence1=question1,sentence2=question2,label=is_duplicate": Run(),
     "semblance evaluate --sets ranking:OUT/ranking/threads.jsonl": Run(),
     "semblance evaluate --model minilm": FIGURES,
+    "semblance evaluate --url http://127.0.0.1:8000 "
+    "--sets adi,cisi,cranfield,medline,wikiqa_dev_search,nfcorpus_dev "
+    "--measure cosine,hybrid:cosine,hybrid:rcmd,hybrid:rcmd1,hybrid:rcmd1_words,hybrid:rcmd_words": PAPERS,
     "semblance evaluate --model runs/stsb --against minilm --sets stsb": TRAINED,
     "semblance evaluate --model runs/stsb --against minilm --measure cosine --sets stsb": TRAINED,
     "semblance evaluate --model runs/conversations --against minilm --measure cosine "
