@@ -1,4 +1,4 @@
-"""How long does it take to find the near-duplicates of support tickets?
+"""Latency of finding near-duplicates among support tickets.
 
     python -m benchmarks.speed.duplicates
 

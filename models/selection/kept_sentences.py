@@ -84,7 +84,7 @@ def keep_share(matches: SentenceMatches, share: float) -> KeptSentences:
 
     With the values v of the sentences, those of a set keep f(S) = sum_i max_{s in S} v_si of the score: facility
     location, which is submodular, so that the same is not kept twice. Each next sentence is that which adds most, the
-    first of equals. Of as many sentences, others keep at most e / (e - 1) times as much.
+    first of equals. It keeps at least 1 - 1/e of the best possible choice of as many sentences.
 
     Sentences that add nothing are not kept. Monotone: a larger share keeps the same sentences, and more.
 

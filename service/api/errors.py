@@ -131,12 +131,12 @@ OTHER_CODES: Mapping[str, tuple[int, str]] = {
     "ill_formed_text": (422, "A string with NUL or a lone surrogate"),
     "invalid_value": (422, "A value of another type than the schema says, or not among those it lists"),
     "metadata_too_deep": (422, "Metadata nested more than 8 deep"),
-    "text_field": (422, "A text field of the collection, which changes only with the whole document"),
     "metadata_too_large": (422, "Metadata of more than 65,536 characters as JSON"),
     "missing_field": (422, "A required field is missing"),
     "not_calibrated": (422, "A least probability, and a measure without a calibration under the model"),
     "not_finite": (422, "NaN or infinity where a number is stored or compared"),
     "out_of_range": (422, "A number or a list outside its limits"),
+    "text_field": (422, "A text field of the collection, which changes only with the whole document"),
     "text_too_long": (
         422,
         "More characters than SEMBLANCE_MAX_TEXT_CHARS, or where truncate is NONE more tokens than the model reads",

@@ -67,7 +67,7 @@ class _MatchingWords:
             if self._passages(whole):
                 return whole
         least, letters = TIMES * having, len(term.text)
-        if least >= len(self._documents) or letters < ONE_EDIT - 1:  # no word has as many passages, or is so short
+        if least >= len(self._documents) or letters < ONE_EDIT - 1:  # no candidate can qualify
             return None
         near = bm25.near(term.text, 2 if letters >= TWO_EDITS - 2 else 1, least)
         long = [(edits, word) for word, edits in near if len(word) >= (ONE_EDIT, TWO_EDITS)[edits - 1]]

@@ -103,15 +103,10 @@ def _check_searched(writes: Sequence[Write], stored: Mapping[str, Document], tex
         )
         for i, write in enumerate(writes)
         for field in text_fields
-        if _string(write.document.metadata.get(field)) != _string(stored[write.document.id].metadata.get(field))
+        if write.document.searched([field]) != stored[write.document.id].searched([field])
     ]
     if problems:
         raise InvalidRequest(problems)
-
-
-def _string(value: object) -> str | None:
-    """A value that is searched as text."""
-    return value if isinstance(value, str) else None
 
 
 def _check_sizes(writes: Sequence[Write]) -> None:

@@ -19,13 +19,13 @@ def prune(
 ) -> Call[Pruned]:
     """Keep the sentences of documents that carry the score of a query.
 
-    Such as before a language model reads, and bills, them all.
+    It saves tokens of a language model that reads the documents.
 
     Args:
         query: the query.
         documents: their texts, such as those of the hits of a search.
-        share: of the score to keep; 0.9 by default, if there is no limit of tokens.
-        tokens: most tokens to keep, of all documents together.
+        share: least share of the score to keep; the default is 0.9, unless `tokens` is given.
+        tokens: token budget of all documents together.
         model: a served model.
 
     Example:

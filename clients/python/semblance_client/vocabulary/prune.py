@@ -65,7 +65,7 @@ class PruneRequest(RequestBody):
     documents: Annotated[list[Text], Bounded, AtMostTexts] = Field(min_length=1)
     """In any order. Of what several say, one keeps it."""
     keep: Keep = Field(default_factory=lambda: Keep(share=DEFAULT_SHARE), validate_default=False)
-    """How much to keep; by default, a share of 0.9."""
+    """A share of the score, 0.9 by default, or a token budget."""
     model: ModelName | None = None
     """A served model; null is the default one."""
 
@@ -111,7 +111,7 @@ class Pruned(ResponseBody):
     truncated: bool
     """Whether the query was truncated."""
     score: float
-    """What all documents together match of the query, in [0, 1]: for each word its nearest one."""
+    """Similarity of the query to all documents together, in [0, 1]."""
     share: float
     """Of the score, in the kept sentences."""
     rest: float
