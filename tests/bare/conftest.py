@@ -11,10 +11,9 @@ from tests.bare.installations import Installation, from_clone, from_wheels
 from tests.support.page_commands import serving
 
 INSTALLATIONS = {"clone": from_clone, "wheels": from_wheels}
-NAMES = [pytest.param(name, marks=pytest.mark.xdist_group(f"bare {name}")) for name in INSTALLATIONS]
 
 
-@pytest.fixture(scope="module", params=NAMES)
+@pytest.fixture(scope="module", params=INSTALLATIONS)  # one after the other: the second needs the first
 def installation(request: pytest.FixtureRequest) -> Installation:
     return INSTALLATIONS[request.param]()
 
