@@ -6,7 +6,7 @@ import gc
 import os
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from itertools import chain, groupby, zip_longest
 from pathlib import Path
@@ -57,33 +57,42 @@ def missing(what: str) -> NoReturn:
     pytest.skip(f"needs {what}")
 
 
+@pytest.hookimpl(trylast=True)  # when pytest has left out what `-m` does not choose
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Begin with what takes longest, by its timeout, and with files that wait and compute in turn.
+    """Begin with what takes longest, by its timeout, or waits; every other file is one that computes.
 
-    The tests of a file stay on one worker. All tests of pages share a worker, since a browser and a service take
-    seconds to start, and so do those of TOGETHER.
+    So workers that wait, or that install one after the other, never have the processor for themselves. The tests of a
+    file stay on one worker. All tests of pages share a worker, since a browser and a service take seconds to start, and
+    so do those of TOGETHER.
     """
 
     def seconds(item: pytest.Item) -> float:
         timeout = item.get_closest_marker("timeout")
         return timeout.args[0] if timeout else 0.0
 
-    def files_of(marker: str) -> list[list[pytest.Item]]:
-        marked = [item for item in untimed if item.get_closest_marker(marker)]
-        return [list(file) for _, file in groupby(marked, lambda item: item.location[0])]
+    def files_of(chosen: Iterable[pytest.Item]) -> list[list[pytest.Item]]:
+        return [list(file) for _, file in groupby(chosen, _group_of)]
 
     timed = sorted(filter(seconds, items), key=seconds, reverse=True)
-    untimed = [item for item in items if not seconds(item)]
-    in_turn = chain.from_iterable(zip_longest(files_of("waits"), files_of("slow"), fillvalue=[]))
-    items[:] = dict.fromkeys([*timed, *chain.from_iterable(in_turn), *untimed])
+    waiting = [item for item in items if item.get_closest_marker("waits")]
+    early = dict.fromkeys([*timed, *waiting])
+    computing = [item for item in items if item.get_closest_marker("slow") and item not in early]
+    in_turn = chain.from_iterable(zip_longest(files_of(early), files_of(computing), fillvalue=[]))
+    items[:] = dict.fromkeys([*chain.from_iterable(in_turn), *items])
     for item in items:
-        if item.get_closest_marker("xdist_group") is None:  # a file's tests share its servers and models
-            shared = "browser" if {"browser", "browse"} & {*getattr(item, "fixturenames", ())} else item.location[0]
-            shared = next(filter(shared.startswith, TOGETHER), shared)
-            item.add_marker(pytest.mark.xdist_group(shared))
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(_group_of(item)))
         if config.getoption("loadgroup", False):  # pytest-xdist 3.8 writes the group where pytest 9.2 does not look
             group = item.get_closest_marker("xdist_group")
             item._id = NodeId.parse(f"{item.nodeid}@{group.args[0] if group else ''}")
+
+
+def _group_of(item: pytest.Item) -> str:
+    """The group of tests that share a worker: a file's tests share its servers and models."""
+    if marked := item.get_closest_marker("xdist_group"):
+        return str(marked.args[0])
+    shared = "browser" if {"browser", "browse"} & {*getattr(item, "fixturenames", ())} else item.location[0]
+    return next(filter(shared.startswith, TOGETHER), shared)
 
 
 def pytest_collection_finish() -> None:
