@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx2
@@ -22,13 +23,20 @@ SEED = 1
 
 
 @pytest.fixture(scope="module")
-def fuzzed() -> Report:
+def fuzzed(small: Path) -> Report:
+    """What generated requests met: small networks under the names of the examples, since no score is looked at."""
     from tests.soak.fuzz import fuzz, fuzzed_service, show
 
-    with fuzzed_service() as url:
+    models = {"small": f"{small}", "other": f"{small}?pooling=max"}
+    aliases = {"minilm-graded": "small", "minilm-words": "small", "minilm-clrcmd": "other", "minilm": "other"}
+    with fuzzed_service(models=listed(models), model_aliases=listed(aliases)) as url:
         report = fuzz(url, EXAMPLES, SEED, boundaries=False)
     show(report, Console(width=140))
     return report
+
+
+def listed(named: Mapping[str, str]) -> str:
+    return ",".join(f"{name}={value}" for name, value in named.items())
 
 
 @pytest.fixture(scope="module")

@@ -34,6 +34,7 @@ from schemathesis.hooks import unregister
 
 from semblance.service.api.ndjson import MEDIA_TYPE as NDJSON
 from tests.soak.figures import table_of
+from tests.support.project import PROJECT
 from tests.support.results import save_results
 from tests.support.running_service import running_service
 from tests.support.wide_console import wide_console
@@ -243,9 +244,10 @@ def _one_text_source(query: Mapping[str, Any]) -> dict[str, Any]:
     return {"b": "a text", **query}
 
 
-def fuzzed_service() -> AbstractContextManager[str]:
-    """A service with the sample collection, and with low limits that are fast to reach."""
+def fuzzed_service(**settings: str) -> AbstractContextManager[str]:
+    """A service with the sample collection, low limits that are fast to reach, and more settings."""
     return running_service(
+        PROJECT,
         sample="1",
         max_texts="8",
         max_documents="8",
@@ -253,6 +255,7 @@ def fuzzed_service() -> AbstractContextManager[str]:
         max_candidates="200",
         max_text_chars="2000",
         max_body_bytes="200000",
+        **settings,
     )
 
 
