@@ -20,7 +20,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The project with the file of the walk-through added."""
     folder = tmp_path_factory.mktemp("copy")
     for name in ("models", "service", "tests", "benchmarks"):
-        shutil.copytree(PROJECT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(PROJECT / name, folder / name)  # with the compiled modules, which stay valid
     shutil.copytree(PROJECT / "semblance", folder / "semblance", symlinks=True)  # links to models and service
     for name in ("pyproject.toml", "references.bib"):
         shutil.copy(PROJECT / name, folder / name)
@@ -60,7 +60,10 @@ def test_a_wrong_measure_fails_the_contracts(copy: Path) -> None:
 
 
 def test_every_route_offers_the_new_measure(copy: Path) -> None:
-    with running_service(copy, sample="1") as url, httpx2.Client(base_url=url, timeout=120) as http:
+    with running_service(copy) as url, httpx2.Client(base_url=url, timeout=120) as http:
+        http.put("/collections/lamps").raise_for_status()
+        lamps = [{"id": text, "text": text} for text in ("The lamp flickers.", "A red lamp", "A cat sleeps.")]
+        http.post("/collections/lamps/documents", json={"documents": lamps}).raise_for_status()
         assert "best_link" in {measure["name"] for measure in http.get("/models").json()["measures"]}
         pair = {"a": "A cat sleeps.", "b": "The cat naps."}
         scored = http.post("/similarity", json={"pairs": [pair], "measure": "best_link", "explain": True}).json()
@@ -68,5 +71,5 @@ def test_every_route_offers_the_new_measure(copy: Path) -> None:
         explained = http.get("/explain", params={**pair, "measure": "best_link"}).json()
         assert explained["score"] == pytest.approx(scored["scores"][0], abs=1e-6)
         assert len(explained["links"]) <= 1
-        found = http.post("/search", json={"query": "lamp", "measure": "best_link", "k": 2})
+        found = http.post("/search", json={"query": "lamp", "collection": "lamps", "measure": "best_link", "k": 2})
         assert len(found.json()["results"][0]["hits"]) == 2

@@ -8,14 +8,17 @@ from typing import Any
 from tests.integration.conftest import Api, served
 
 PARCEL = "my parcel never came"
+TEXTS = ("Track a shipment with its number.", "Change your password in the settings.", "Gift cards are no cash.")
 QUERIES = {"queries": [PARCEL, "How do I change my password?"], "k": 5}
 
 
 def test_collections_of_a_former_default_model_are_still_served(tmp_path: Path) -> None:
     model = "minilm-words"
-    with served(tmp_path, models=f"{model},minilm", sample="1") as (_, api):
+    with served(tmp_path, models=f"{model},minilm") as (_, api):
+        api.collection("default")
+        api.store("default", *({"id": text, "text": text} for text in TEXTS))
         before = api.ok("/search", QUERIES)["results"]
-    with served(tmp_path, sample="1") as (service, api):
+    with served(tmp_path) as (service, api):
         log = service.log.read_text("utf-8")
         assert (
             "collections with another model than the default, minilm-graded: default; `semblance index reembed" in log
