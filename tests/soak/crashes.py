@@ -34,7 +34,8 @@ from tests.soak.traffic.ledger import Ledger, Stored, stored_documents
 from tests.soak.traffic.request_log import CUT_OFF, READS, WRITES, RequestLog
 from tests.soak.traffic.target import Target
 from tests.soak.traffic.traffic import Traffic
-from tests.support.running_service import Service
+from tests.support.project import PROJECT
+from tests.support.running_service import SEMBLANCE, Service
 from tests.support.waiting import CEILING_S, until
 from tests.support.wide_console import wide_console
 
@@ -73,15 +74,15 @@ def sentences(rng: random.Random) -> str:
     return " ".join([*parts][: rng.choice((1, 1, 2, 4))])
 
 
-def run(kills: int, seed: int, console: Console) -> CrashReport:
-    """Kill and restart a service repeatedly.
+def run(kills: int, seed: int, console: Console, **settings: str) -> CrashReport:
+    """Kill and restart a service with these settings repeatedly.
 
     Raises:
         Violation: an acknowledged write was lost, or an answer is wrong.
     """
     report, ledger, rng = CrashReport(), Ledger(), random.Random(seed)
     with tempfile.TemporaryDirectory() as folder:
-        service = Service(Path(folder), snapshot_s="0.5")
+        service = Service(Path(folder), PROJECT, SEMBLANCE, None, snapshot_s="0.5", **settings)
         address = f"{service.start()}/collections/{COLLECTION}"
         try:
             created = httpx2.put(address, json={"tokens": "int8", "passages": CUT}, timeout=600)
