@@ -10,7 +10,7 @@ import pytest
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.nightly), 9], ids="at every step {}".format)
+@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.nightly), 13], ids="at every step {}".format)
 def test_a_kill_loses_no_acknowledged_write(every: int, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.integration.crashing_writes", str(tmp_path), str(every)]
     process = subprocess.run(command, capture_output=True, text=True, check=False)
