@@ -93,6 +93,7 @@ def run_tests(environment: str, url: str) -> None:
     print(f"{environment}: {summary[0]}")
 
 
+@pytest.mark.nightly
 def test_clients_for_javascript_work_unchanged(url: str) -> None:
     home = python_of(NODE).parents[1] / "programs"
     shutil.copytree(PROGRAMS / NODE, home, dirs_exist_ok=True)
