@@ -128,6 +128,8 @@ def test_marks_sum_to_the_score_and_snippets_are_best(
     def total(start: int, end: int) -> float:
         inside = [j for j, unit in enumerate(why.right) if start <= unit.start and unit.end <= end]
         rows = zip(parts, why.similarity.tolist(), strict=True)
+        if not inside:  # the text is longer than the model reads
+            return 0.0
         return math.fsum(part * max(row[j] for j in inside) / max(row) for part, row in rows if part)
 
     spans = sentences(text)
