@@ -1,4 +1,4 @@
-"""Semblance in LangChain: search, storage and reranking that show which words made a score; pruning."""
+"""Semblance in LangChain: search, storage and reranking that show words, and pruning."""
 
 from langchain_semblance.prune import SemblancePrune
 from langchain_semblance.rerank import SemblanceRerank

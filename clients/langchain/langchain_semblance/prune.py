@@ -11,7 +11,7 @@ from semblance_client import Client
 
 
 class SemblancePrune(BaseDocumentCompressor):
-    """Keeps the sentences of documents that carry the score of a query, of all documents together.
+    """Keeps the sentences that carry the score of a query, of all documents together.
 
     A document of which nothing is kept is left out; the order stays. Metadata get `kept`, the first and one-past-last
     character of each sentence that is kept.
