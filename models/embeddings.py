@@ -152,6 +152,18 @@ class TokenEmbeddings:
             return want == "tokens" and self.vectors.shape[1] == dim and _finite(self.vectors, self.weights)
         return pooled.shape == (dim,) and _finite(self.vectors, self.weights, pooled)
 
+    def first(self, n: int) -> TokenEmbeddings:
+        """The first n tokens, special ones included, with the pooled vector of all.
+
+        >>> tokens = TokenEmbeddings(np.array([[2, 3], [4, 5]], np.float32), np.ones(2, np.float32))
+        >>> tokens.first(1).vectors, tokens.first(2) is tokens
+        (array([[2., 3.]], dtype=float32), True)
+        """
+        if len(self) <= n:
+            return self
+        text = self.text and self.text.at(np.arange(len(self)) < n)
+        return replace(self, vectors=self.vectors[:n], weights=self.weights[:n], text=text, pooled_vector=self.pooled())
+
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays and the text: the size of a cache entry."""

@@ -13,7 +13,8 @@ from semblance.models.alignment.content_words import content_words
 from semblance.models.alignment.token_matches import cosine_matrix, words_only
 from semblance.models.embeddings import Doubles, Integers, TokenEmbeddings
 from semblance.models.explanation import tokens_of
-from semblance.models.text import Booleans
+from semblance.models.text import Booleans, Ints
+from semblance.models.tokenization.glossary import NO_GLOSSARY, Glossary
 from semblance.models.tokenization.passages import Span, sentences
 
 Rows: TypeAlias = NDArray[np.int64]
@@ -43,18 +44,23 @@ class SentenceMatches:
 
     @classmethod
     def of(
-        cls, query: TokenEmbeddings, texts: Iterator[TokenEmbeddings] | Sequence[TokenEmbeddings]
+        cls,
+        query: TokenEmbeddings,
+        texts: Iterator[TokenEmbeddings] | Sequence[TokenEmbeddings],
+        glossary: Glossary = NO_GLOSSARY,
     ) -> SentenceMatches:
         """Match a query with the sentences of texts, which may be read in passages.
+
+        Cosines and masses obey the glossary; numbers of tokens are those of the whole sentences.
 
         Raises:
             ValueError: some have no text, or no token vectors.
         """
-        words = content_words(query)
+        words = content_words(glossary.read(query) if glossary else query)
         mass = words.weights.astype(np.float64)
-        found = [_matched(words, text) for text in texts]
+        found = [_matched(words, text, glossary) for text in texts]
         spans = [span for own in found for span in own.spans]
-        best = np.max([own.best for own in found], axis=0, initial=0.0)
+        best = np.max([np.zeros(len(mass)), *(own.best for own in found)], axis=0)
         return cls(
             documents=np.repeat(np.arange(len(found)), [len(own.spans) for own in found]),
             spans=spans,
@@ -202,27 +208,35 @@ class _Matched:
     best: Doubles
 
 
-def _matched(query: TokenEmbeddings, text: TokenEmbeddings) -> _Matched:
+def _matched(query: TokenEmbeddings, text: TokenEmbeddings, glossary: Glossary) -> _Matched:
     """Each token counts once, in the first passage that has it."""
     spans = sentences(tokens_of(text).text)
     counts, cosines, best = np.zeros(len(spans), np.int64), np.zeros((len(spans), len(query))), np.zeros(len(query))
     read = 0
     for passage in text.passages or (text,):
-        own = tokens_of(passage).spans[~tokens_of(passage).special]
-        fresh = own[:, 0] >= read
+        own = _own_spans(passage)
+        obeyed = glossary.read(passage) if glossary else passage
+        matched = _own_spans(obeyed)
+        fresh = matched[:, 0] >= read
+        rows = _sentence_of(spans, own[own[:, 0] >= read])
+        counts += np.bincount(rows[rows >= 0], minlength=len(spans))
         read = int(own[:, 1].max(initial=read))
         if not fresh.any():
             continue
-        near = cosine_matrix(query, words_only(passage)).T[fresh]
+        near = cosine_matrix(query, words_only(obeyed)).T[fresh]
         best = np.maximum(best, near.max(axis=0))
-        rows = _sentence_of(spans, own[fresh])
-        inside = rows >= 0
-        np.maximum.at(cosines, rows[inside], near[inside])
-        counts += np.bincount(rows[inside], minlength=len(spans))
+        rows = _sentence_of(spans, matched[fresh])
+        np.maximum.at(cosines, rows[rows >= 0], near[rows >= 0])
     return _Matched(spans, counts, cosines, best)
 
 
-def _sentence_of(spans: Sequence[Span], tokens: NDArray[np.int32]) -> Rows:
+def _own_spans(text: TokenEmbeddings) -> Ints:
+    """The spans of the tokens that are not special."""
+    tokens = tokens_of(text)
+    return tokens.spans[~tokens.special]
+
+
+def _sentence_of(spans: Sequence[Span], tokens: Ints) -> Rows:
     """The number of the sentence in which each token begins; -1 for none."""
     bounds = np.array(spans, np.int64).reshape(-1, 2)
     rows = np.searchsorted(bounds[:, 0], tokens[:, 0], side="right") - 1

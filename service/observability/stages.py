@@ -11,8 +11,8 @@ from typing import Literal, TypeAlias
 
 from opentelemetry.trace import NoOpTracer, Tracer, get_current_span
 
-Stage: TypeAlias = Literal["queue", "tokenise", "encode", "search", "rescore", "highlight"]
-STAGES: tuple[Stage, ...] = ("queue", "tokenise", "encode", "search", "rescore", "highlight")
+Stage: TypeAlias = Literal["queue", "tokenise", "encode", "search", "rescore", "highlight", "keep"]
+STAGES: tuple[Stage, ...] = ("queue", "tokenise", "encode", "search", "rescore", "highlight", "keep")
 
 _times: ContextVar[StageTimes | None] = ContextVar("stage_times", default=None)
 

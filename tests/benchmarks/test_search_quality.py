@@ -10,7 +10,16 @@ import numpy as np
 import pytest
 from semblance_client import Client
 
-from benchmarks.quality.search import near_ids, passage_length, planted, snippets, term_bonus, tickets
+from benchmarks.quality.search import (
+    kept,
+    kept_rankings,
+    near_ids,
+    passage_length,
+    planted,
+    snippets,
+    term_bonus,
+    tickets,
+)
 from semblance.models.embeddings import unit_rows
 from semblance.models.protocols import Encoder
 from semblance.models.runtime import Compute
@@ -131,6 +140,40 @@ def test_planted_sentences_are_found_and_shown(client: Client) -> None:
     for each in outcomes:
         assert each.hit.highlight is not None
         assert each.shown == snippets.is_shown(each.sentence.span, (each.hit.highlight.start, each.hit.highlight.end))
+
+
+def test_kept_answers_are_counted_beside_other_ways(client: Client) -> None:
+    asked = [kept.ask(client, each, (each.document,)) for each in snippets.questions(WIKIQA)]
+    answers = [each.document[slice(*span)] for each in snippets.questions(WIKIQA) for span in each.answers]
+    rows = list(kept.compare(client, asked))
+    assert [(row.way, row.score) for row in rows[:4]] == [
+        (way, 50) for way in ("prune", "first sentences", "best by BM25", "best by cosine")
+    ]
+    for number, share in enumerate(kept.SHARES):
+        own, *others = rows[4 * number : 4 * number + 4]
+        assert (own.answers, own.score) == (3, 100 * share)
+        assert all(other.tokens <= own.tokens for other in others)
+        kept_texts = [each.text for one in asked for document in one.pruned[number].documents for each in document.kept]
+        assert own.kept == sum(answer in kept_texts for answer in answers)
+
+
+def test_planted_answers_have_text_around_them() -> None:
+    texts, found = planted.plant(TEXTS, {"WikiQA": PAIRS})
+    for question, each in zip(kept.around(texts, found), found, strict=True):
+        [(start, end)] = question.answers
+        assert (question.text, question.document[start:end]) == (each.question, each.text)
+        assert question.document in texts[each.document]
+
+
+def test_documents_of_a_sentence_rank_as_whole_ones(client: Client) -> None:
+    corpus = {"a": "A lost parcel is sent again.", "b": "We are open all week.", "c": "Music is played. It rains."}
+    task = Retrieval(corpus, {"q": "my parcel is lost"}, {"q": {"a": 1.0, "b": 0.0, "c": 0.0}})
+    rows = list(kept_rankings.measure(client, task, 1))
+    assert [(row.way, row.score) for row in rows] == [
+        (way, 100 * share) for share in kept_rankings.SHARES for way in kept_rankings.WAYS
+    ]
+    assert all((row.whole, row.ndcg, row.ahead) == (100, 100, 0) for row in rows)
+    assert all(200 / 3 < row.tokens <= 100 for row in rows)
 
 
 def test_invented_sentences_have_the_subject_of_their_question() -> None:

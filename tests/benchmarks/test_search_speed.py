@@ -1,4 +1,4 @@
-"""The times of hybrid searches and of highlights, at a small scale."""
+"""The times of hybrid searches, of highlights and of kept sentences, at a small scale."""
 
 from __future__ import annotations
 
@@ -58,6 +58,7 @@ def test_systems_take_turns_and_the_first_round_does_not_count() -> None:
 @pytest.mark.nightly
 def test_highlights_are_timed_for_each_length_with_codes_and_without() -> None:
     rows = list(highlights.measure(iter(texts(20, 1, 400)), 11, rounds=1))
-    cases = [(row.words, row.tokens) for row in rows]
-    assert cases == [(words, tokens) for words in highlights.WORDS for tokens in highlights.TOKENS]
+    cases = [(row.words, row.tokens, row.field) for row in rows]
+    lengths = [(words, tokens) for words in highlights.WORDS for tokens in highlights.TOKENS]
+    assert cases == [(*each, field) for each in lengths for field in ("highlight", "keep")]
     assert all(0 < row.p50_ms <= row.p99_ms for row in rows)

@@ -41,7 +41,11 @@ def modules(*folders: str) -> list[Path]:
 
 
 SOURCE = modules("models", "service", "lab/semblance_lab")
-CLIENTS = modules("clients/python/semblance_client", "clients/langchain/langchain_semblance")
+CLIENTS = modules(
+    "clients/python/semblance_client",
+    "clients/langchain/langchain_semblance",
+    "clients/llama_index/llama_index_semblance",
+)
 
 
 def test_models_holds_seven_modules_and_packages() -> None:

@@ -268,7 +268,7 @@ def test_every_answer_carries_an_id_and_timings(http: httpx2.Client) -> None:
     assert re.fullmatch("[0-9a-f]{32}", forged.headers["x-request-id"])
     timed = http.post("/similarity", json={"pairs": [{"a": "never seen before", "b": "nor this"}]})
     found = dict(re.findall(r"(\w+);dur=([\d.]+)", timed.headers["server-timing"]))
-    assert list(found) == ["queue", "tokenise", "encode", "search", "rescore", "highlight", "total"]
+    assert list(found) == ["queue", "tokenise", "encode", "search", "rescore", "highlight", "keep", "total"]
     assert float(found["total"]) >= float(found["encode"]) > 0
 
 

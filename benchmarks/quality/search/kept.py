@@ -8,12 +8,16 @@ the document by several shares of the score. Printed are the shares of its token
 many tokens for each question at most: the first sentences of the document, the best by BM25, where each sentence of all
 documents is a row of the index, and the best by the cosine of the question and the sentence, which is encoded alone.
 
+The set `planted` has answers of `planted`, invented ones and those of WikiQA, each with 1,500 characters of a book or a
+speech before and after it.
+
 With `--documents 5`, the four nearest other documents of the set are pruned together with it, as a search finds them.
 """
 
 from __future__ import annotations
 
 import argparse
+import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -25,6 +29,7 @@ from rich.progress import track
 from rich.table import Table
 from semblance_client import Client, Pruned
 
+from benchmarks.quality.search.planted import PLANTED, SET, Sentence, answers, invented, long_texts, plant
 from benchmarks.quality.search.snippets import SETS, Question, questions, xquad_questions
 from semblance.models.embeddings import Doubles, unit_rows
 from semblance.models.judgments.bootstrap import bca
@@ -37,6 +42,8 @@ from tests.support.results import save_results
 from tests.support.running_service import running_service
 from tests.support.wide_console import wide_console
 
+ALONE = "planted"
+AROUND = 1500  # characters on either side of a planted answer
 SHARES = (0.5, 0.8, 0.9, 0.95, 0.98, 1.0)  # of the score
 BATCH = 256  # texts that are encoded by a request
 
@@ -200,6 +207,32 @@ def with_nearest(client: Client, asked: Sequence[Question], documents: int) -> l
     return found
 
 
+def planted_answers(data: Path) -> list[Question]:
+    """Answers among sentences of a book or a speech, which are about something else."""
+    pairs = list(answers(read_wikiqa(data / data_set(SET).files[0])))
+    of_wikiqa = random.Random(1).sample(pairs, PLANTED)
+    return around(*plant(long_texts(data), {"invented": invented(PLANTED), "answers": of_wikiqa}))
+
+
+def around(texts: Mapping[str, str], planted: Sequence[Sentence]) -> list[Question]:
+    """A question for each planted sentence, whose document is the text around it."""
+    found = []
+    for number, each in enumerate(planted):
+        first, (start, end) = max(0, each.span[0] - AROUND), each.span
+        document = texts[each.document][first : end + AROUND]
+        found.append(Question(f"{each.kind}-{number}", each.question, document, ((start - first, end - first),)))
+    return found
+
+
+def read(data: Path, name: str) -> list[Question]:
+    """The questions of a set that have answers."""
+    if name == ALONE:
+        return planted_answers(data)
+    file = data / data_set(name).files[0]
+    every = xquad_questions(file) if name == "xquad_en" else questions(read_wikiqa(file))
+    return [each for each in every if each.answers]
+
+
 def show(name: str, rows: Sequence[Row], console: Console) -> None:
     """Print a table of the rows."""
     names = ("sentences", "score", "tokens", "answers kept", "share", "95 % interval")
@@ -214,16 +247,14 @@ def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder with the sets, as for semblance evaluate")
-    parser.add_argument("--sets", nargs="+", default=SETS, choices=SETS)
+    parser.add_argument("--sets", nargs="+", default=SETS, choices=[*SETS, ALONE])
     parser.add_argument("--documents", type=int, default=1, help="that are pruned together, the one that answers first")
     parser.add_argument("--questions", type=int, help="most questions of each set")
     options = parser.parse_args()
     results = []
     with running_service() as url, Client(url, timeout_s=600) as client:
         for name in options.sets:
-            file = options.data / data_set(name).files[0]
-            every = xquad_questions(file) if name == "xquad_en" else questions(read_wikiqa(file))
-            chosen = [each for each in every if each.answers][: options.questions]
+            chosen = read(options.data, name)[: options.questions]
             documents = with_nearest(client, chosen, options.documents)
             pairs = list(zip(chosen, documents, strict=True))
             asked = [ask(client, *each) for each in track(pairs, "pruning")]

@@ -32,4 +32,5 @@ def _size(found: SearchResults) -> int:
     """Approximate number of characters of the response."""
     hits = [hit for result in found.results for hit in result.hits]
     links = sum(len(hit.explanation.links) for hit in hits if hit.explanation)
-    return 200 + 100 * links + sum(300 + len(hit.text) * (1 + len(hit.passages)) for hit in hits)
+    texts = sum(len(hit.text) * (1 + len(hit.passages)) * (1 + bool(hit.sentences)) for hit in hits)
+    return 200 + 100 * links + 300 * len(hits) + texts

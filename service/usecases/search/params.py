@@ -79,6 +79,10 @@ class SearchParams:
         require_at_most("/queries", hits, limits.max_hits, "hits (queries times k and group_size)")
         if request.explain or request.highlight:
             require_at_most("/queries", hits, limits.max_explained, "explanations")
+        if request.keep:
+            require_at_most(
+                "/queries", hits * request.passages, limits.max_explained, "passages whose sentences are kept"
+            )
         ranked = count * self.ranked
         require_at_most("/candidates", ranked, limits.max_hits, "hits to choose from (queries times candidates)")
 

@@ -90,10 +90,15 @@ class PassageScorer:
         tokens = min(self.encoder.max_tokens, self.collection.settings.passage_tokens or self.encoder.max_tokens)
         return max(CHUNK, min(CHUNK_TOKENS // tokens, -(-count // CONCURRENT_CHUNKS)))
 
-    async def of_tokens(self, hits: Sequence[SearchHit], work: Callable[[TokenEmbeddings], Item]) -> list[Item]:
-        """In a thread, apply `work` to the token vectors of the best passage of each hit.
+    async def of_tokens(
+        self,
+        hits: Sequence[SearchHit],
+        passages: Mapping[PassageKey, str],
+        work: Callable[[TokenEmbeddings], Item],
+    ) -> dict[PassageKey, Item]:
+        """In a thread, apply `work` to the token vectors of passages of the hits.
 
-        They come from token codes or, without any, are encoded.
+        They have these texts, and come from token codes or, without any, are encoded.
         """
 
         def of_all(embedded: Mapping[PassageKey, TokenEmbeddings]) -> dict[PassageKey, Item]:
@@ -101,27 +106,28 @@ class PassageScorer:
 
         done: dict[PassageKey, Item] = {}
         if self._coded:
-            done = await self.access.search(lambda store: of_all(self._stored_tokens(hits, store)))
-        if missing := {hit.best: hit.text for hit in hits if hit.best not in done}:
+            done = await self.access.search(lambda store: of_all(self._stored_tokens(hits, passages, store)))
+        if missing := {passage: text for passage, text in passages.items() if passage not in done}:
             done |= await in_thread(of_all, await self.embed(missing, "tokens"))
-        return [done[hit.best] for hit in hits]
+        return done
 
     @property
     def _coded(self) -> bool:
         return self.collection.settings.tokens == "int8"
 
-    def _stored_tokens(self, hits: Sequence[SearchHit], store: DocumentReader) -> dict[PassageKey, TokenEmbeddings]:
+    def _stored_tokens(
+        self, hits: Sequence[SearchHit], passages: Mapping[PassageKey, str], store: DocumentReader
+    ) -> dict[PassageKey, TokenEmbeddings]:
         """In a search thread: token vectors of documents that have not changed since the search."""
         name, settings = self.collection.name, self.collection.settings
-        codes = store.codes(name, [hit.best for hit in hits], settings.generation)
+        codes = store.codes(name, list(passages), settings.generation)
         now = store.get(name, [hit.document.id for hit in hits])
-        texts = self.encoder.tokenize([hit.text for hit in hits], "document", "END")
+        unchanged = {hit.document.id for hit in hits if now.get(hit.document.id) == hit.document}
+        texts = self.encoder.tokenize(list(passages.values()), "document", "END")
         usable = {
-            hit.best: text
-            for hit, text in zip(hits, texts, strict=True)
-            if hit.best in codes
-            and now.get(hit.document.id) == hit.document
-            and is_codes(codes[hit.best], settings.dim, len(text))
+            passage: text
+            for passage, text in zip(passages, texts, strict=True)
+            if passage in codes and passage.document in unchanged and is_codes(codes[passage], settings.dim, len(text))
         }
         embedded = dequantize_many([codes[passage] for passage in usable])
         return {passage: _with_text(each, usable[passage]) for passage, each in zip(usable, embedded, strict=True)}

@@ -13,6 +13,7 @@ from semblance_client.vocabulary.search import (
     BoostPart,
     Highlight,
     Hit,
+    HitSentences,
     Mark,
     Mode,
     Passage,
@@ -55,6 +56,7 @@ class SearchHit:
     boosts: Sequence[BoostPart] = ()
     explanation: Explanation | None = None
     highlight: Highlight | None = None
+    sentences: HitSentences | None = None
     rerank_score: float | None = None
 
     @property
@@ -71,6 +73,12 @@ class SearchHit:
     def text(self) -> str:
         """Text of the best passage."""
         return self.searched.whole[self.passages[0].start : self.passages[0].end]
+
+    @property
+    def texts(self) -> dict[PassageKey, str]:
+        """Texts of all its passages."""
+        whole = self.searched.whole
+        return {PassageKey(self.document.id, each.number): whole[each.start : each.end] for each in self.passages}
 
     @property
     def part(self) -> TextPart:
@@ -129,6 +137,7 @@ class SearchHit:
             metadata=_chosen(document.metadata, request.fields),
             truncated=document.truncated,
             highlight=self.highlight,
+            sentences=self.sentences,
             explanation=self.explanation,
         )
 
@@ -188,5 +197,7 @@ def response_chars(hits: Sequence[Sequence[SearchHit]]) -> int:
     """Approximate number of characters of the response."""
     every = [hit for found in hits for hit in found]
     links = sum(len(hit.explanation.links) for hit in every if hit.explanation)
-    texts = sum(passage.end - passage.start + 100 for hit in every for passage in hit.passages)
+    texts = sum(
+        (passage.end - passage.start + 100) * (1 + bool(hit.sentences)) for hit in every for passage in hit.passages
+    )
     return 200 + texts + 200 * len(every) + 100 * links

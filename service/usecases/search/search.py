@@ -75,7 +75,7 @@ class Search:
         measure = similarity(request.measure or collection.settings.measure)
         explainer = explainable(measure.name) if request.explain else None
         encoder = await self._collections.encoder_of(collection)
-        want: Want = "tokens" if explainer or request.highlight else required_vectors(measure)
+        want: Want = "tokens" if explainer or request.highlight or request.keep else required_vectors(measure)
         if request.mode is None and not index.has_terms:
             params = replace(params, mode="vector")
         params = replace(params, glossary=glossary_of(collection))

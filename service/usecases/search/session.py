@@ -23,6 +23,7 @@ from semblance.service.ports.indexes import HybridHits, IndexReader
 from semblance.service.threads import until_left
 from semblance.service.turns import Offload, in_thread
 from semblance.service.usecases.explain.word_links import word_links
+from semblance.service.usecases.pruning.hits import Totals, keep_of_hits
 from semblance.service.usecases.search.boosts import passage_weights
 from semblance.service.usecases.search.candidates import candidates
 from semblance.service.usecases.search.good_matches import Evidence
@@ -153,12 +154,14 @@ class SearchSession:
             hits = [
                 await self._explain(self.explainer, *each) for each in zip(self.queries.embeddings, hits, strict=True)
             ]
-        kept = [[hit for hit in each if self._is_enough(hit.score)] for each in hits]
+        passing = [[hit for hit in each if self._is_enough(hit.score)] for each in hits]
         if request.highlight:
             options = HighlightOptions(request.highlight.chars, request.highlight.marks)
-            kept = [await self._highlight(*each, options) for each in zip(self.queries.embeddings, kept, strict=True)]
-        chars = response_chars(kept)
-        return await self.offload.run("hits", chars, lambda: self._response(kept, facets, ranking.index, source))
+            pages = zip(self.queries.embeddings, passing, strict=True)
+            passing = [await self._highlight(*each, options) for each in pages]
+        found = await keep_of_hits(self.scorer, self.queries.embeddings, passing, request.keep)
+        chars = response_chars(found[0])
+        return await self.offload.run("hits", chars, lambda: self._response(*found, facets, ranking.index, source))
 
     def _with_documents(self, ranking: RankedHits) -> list[list[SearchHit]]:
         """Hits with their documents, except rewritten ones: their scores are of former texts."""
@@ -178,23 +181,25 @@ class SearchSession:
     def _response(
         self,
         hits: Sequence[Sequence[SearchHit]],
+        kept: Totals,
         facets: Sequence[Facets | None],
         index: IndexHits,
         source: ScoreSource,
     ) -> SearchResults:
         params = self.params
-        asked = zip(params.queries, params.read_as, hits, facets, index.found, self.evidence, strict=True)
+        asked = zip(params.queries, params.read_as, hits, kept, facets, index.found, self.evidence, strict=True)
         return SearchResults(
             results=[
                 Hits(
                     hits=[hit.response(self.params.request, self.params.mode, self.calibration) for hit in found],
                     facets=counted,
+                    kept=totals,
                     codes=list(searched.codes),
                     read_as=read_as,
                     missing_terms=missing_terms(query.text, params.glossary.query_terms(query.text), searched.missing),
                     no_good_match=None if evidence is None else not evidence.is_good(searched),
                 )
-                for query, read_as, found, counted, searched, evidence in asked
+                for query, read_as, found, totals, counted, searched, evidence in asked
             ],
             model=self.scorer.encoder.name,
             space=self.scorer.encoder.space,
@@ -262,9 +267,11 @@ class SearchSession:
         with timed("highlight"):
             explainer, glossary = explainable(HIGHLIGHT_MEASURE), self.params.glossary
             found = await self.scorer.of_tokens(
-                hits, lambda tokens: highlight(explain_passages(explainer, query, tokens, glossary).by_word(), options)
+                hits,
+                {hit.best: hit.text for hit in hits},
+                lambda tokens: highlight(explain_passages(explainer, query, tokens, glossary).by_word(), options),
             )
-            return [hit.highlighted(snippet) for hit, snippet in zip(hits, found, strict=True)]
+            return [hit.highlighted(found[hit.best]) for hit in hits]
 
     def _is_enough(self, score: float) -> bool:
         least, least_probability = self.params.request.min_score, self.params.request.min_probability

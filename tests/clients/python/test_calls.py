@@ -20,7 +20,7 @@ SIMILARITY: Body = {"measure": "rcmd_words", "explain": True}
 STORED: Body = {"id": "shipping-001", "collection": "default"}
 SEARCH: Body = {"k": 3, "measure": "rcmd_words", "filter": {"category": "shipping"}, "explain": True}
 SEARCH |= {"candidates": 20, "min_score": 0.1, "truncate": "START", "fields": ["category"], "mode": "auto"}
-SEARCH |= {"boosts": [{"field": "views", "full_at": 100, "weight": 0.1}]}
+SEARCH |= {"boosts": [{"field": "views", "full_at": 100, "weight": 0.1}], "keep": {"tokens": 40}}
 EXPLAIN: Body = {"measure": "rcmd", "granularity": "token", "max_links": 5, "truncate": "START"}
 DIFFERENCE: Body = {"collection": "default", "measure": "rcmd", "mode": "hybrid", "truncate": "START"}
 EMBED: Body = {"dimensions": 64, "input_type": "document", "truncate": "END"}
@@ -43,6 +43,7 @@ RERANK: Body = {"measure": "cosine", "model": "minilm", "top_n": 2, "explain": T
             {"query": PARCEL, "a": IDS[0], "b": IDS[1]},
         ),
         ("embed", [TEXTS, "minilm"], EMBED, "v1/embeddings", {"input": TEXTS, "model": "minilm"}),
+        ("prune", [PARCEL, TEXTS], {"model": "minilm"}, "prune", {"query": PARCEL, "documents": TEXTS}),
         ("rerank", [PARCEL, [*TEXTS, ""]], RERANK, "v2/rerank", {"query": PARCEL, "documents": [*TEXTS, ""]}),
     ],
 )
@@ -85,6 +86,13 @@ def test_vectors_have_the_order_of_texts(client: Client) -> None:
     vectors = client.embed(TEXTS, "minilm-graded").vectors
     [single] = client.embed(TEXTS[1], "minilm-graded").vectors
     assert single == pytest.approx(vectors[1], abs=1e-5)
+
+
+@pytest.mark.parametrize("keep", [{"share": 0.5}, {"tokens": 9}])
+def test_a_share_or_tokens_say_what_to_keep(client: Client, http: httpx2.Client, keep: dict[str, Any]) -> None:
+    body = {"query": PARCEL, "documents": TEXTS, "keep": keep}
+    expected = http.post("prune", json=body).raise_for_status().json()
+    assert client.prune(PARCEL, iter(TEXTS), **keep).model_dump() == expected
 
 
 def test_spans_are_asked_for_by_threshold_and_number(client: Client) -> None:

@@ -77,6 +77,7 @@ async def test_a_search_has_spans_for_all_its_stages(app: FastAPI, exporter: InM
     async with client_of(app) as client:
         await fill(client)
         body = {"collection": "faq", "query": f"{WORDS[20]} {WORDS[3]}", "measure": "rcmd", "k": 3, "highlight": True}
+        body |= {"keep": {"share": 0.9}}
         answer = (await client.post("/search", json=body, headers=SENT)).raise_for_status()
     spans = by_name(exporter.get_finished_spans())
     request = spans["POST /search"]

@@ -18,12 +18,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from semblance_client.vocabulary.collections import TokenStorage
 from semblance_client.vocabulary.duplicates import DuplicatesRequest
+from semblance_client.vocabulary.prune import Keep
 from semblance_client.vocabulary.search import HighlightSizes, SearchRequest, SearchResults
 
 from semblance.models.alignment.quantized_tokens import dequantize, quantize
 from semblance.models.catalogue import similarity
 from semblance.models.embeddings import Floats, TokenEmbeddings, unit_rows
 from semblance.models.encoders.transformer import Transformer
+from semblance.models.selection.kept_sentences import SentenceMatches
 from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.errors import WriteConflict
@@ -33,6 +35,7 @@ from semblance.service.ports.documents import (
     Document,
     Write,
 )
+from semblance.service.usecases.pruning import hits
 from semblance.service.usecases.search.choice import Choice, marginally_relevant
 from semblance.service.usecases.search.rescoring import CHUNK, CHUNK_TOKENS, PassageScorer
 from semblance.service.usecases.search.results import ScoredPassage, SearchHit
@@ -81,6 +84,10 @@ def write(store: SqlDocumentStore, doc_id: str, text: str, vector: Floats) -> No
 
 def asked(text: str, k: int, measure: str | None = None, highlight: HighlightSizes | None = None) -> SearchRequest:
     return SearchRequest(query=text, collection="c", k=k, candidates=k, measure=measure, highlight=highlight)
+
+
+def keeping(text: str, k: int) -> SearchRequest:
+    return SearchRequest(query=text, collection="c", k=k, keep=Keep(share=1))
 
 
 def settings(encoder: Transformer, tokens: TokenStorage = "none") -> CollectionSettings:
@@ -238,12 +245,32 @@ async def test_damaged_token_codes_are_replaced_by_encoding(
         assert found["the dog barks"] == pytest.approx(exact[1], abs=1e-5), "from its text, not from codes"
         assert "'the dog barks' are damaged" in caplog.text
 
-        hits = (await service.search.search(asked(texts[0], 3, "cosine", HighlightSizes()))).hits
-        shown = {hit.text: hit.highlight and hit.highlight.score for hit in hits}
+        marked = (await service.search.search(asked(texts[0], 3, "cosine", HighlightSizes()))).hits
+        shown = {hit.text: hit.highlight and hit.highlight.score for hit in marked}
         sound = {i: replace(dequantize(codes[i]), text=embeddings[i].text) for i in (0, 2)}
         stored = [sound.get(i, embeddings[i]) for i in range(3)]
         expected = similarity("rcmd1_content").score_many(embeddings[0], stored)
         assert shown == pytest.approx(dict(zip(texts, expected, strict=True)), abs=1e-6), "from codes if they are sound"
+
+        kept = (await service.search.search(keeping(texts[0], 3))).results[0].kept
+        assert kept is not None
+        assert kept.score == pytest.approx(SentenceMatches.of(embeddings[0], stored).score, abs=1e-6), "likewise"
+
+
+async def test_the_beginning_of_a_long_query_keeps_sentences(
+    store: SqlDocumentStore, minilm: Transformer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = ["a cat sleeps on the sofa", "the dog barks", "tax law"]
+    async with open_search(store, minilm, tmp_path) as service:
+        embeddings = minilm.encode(minilm.tokenize(texts, "document", "END"), "tokens")
+        put(store, texts, (unit_vector(i, minilm.dim) for i in range(3)))
+        await service.local.refresh_index("c")
+        for tokens in (2, 4, 512):
+            monkeypatch.setattr(hits, "MAX_QUERY_TOKENS", tokens)
+            kept = (await service.search.search(keeping(texts[0], 3))).results[0].kept
+            assert kept is not None
+            expected = SentenceMatches.of(embeddings[0].first(tokens), embeddings).score
+            assert kept.score == pytest.approx(expected, abs=1e-5)
 
 
 async def test_a_distance_uses_unnormalized_vectors(store: SqlDocumentStore, tmp_path: Path) -> None:

@@ -108,6 +108,7 @@ def search(  # noqa: PLR0913 - one parameter a field of the request
     passages: int | None = None,
     mode: Literal["vector", "lexical", "hybrid", "auto"] | None = None,
     highlight: bool | Mapping[str, int] | None = None,
+    keep: Mapping[str, float] | None = None,
     like: str | None = None,
     facets: Mapping[str, FacetCounts] | None = None,
     group_by: str | None = None,
@@ -141,6 +142,7 @@ def search(  # noqa: PLR0913 - one parameter a field of the request
         mode: whether documents are found by vector, by terms (lexical), by both (hybrid), or by what suits the query
             (auto); hybrid by default, or vector with `like`.
         highlight: whether to return the snippet of each hit, or sizes such as `{"chars": 160, "marks": 3}`.
+        keep: which sentences of the hits to keep, such as `{"share": 0.98}` of the score or `{"tokens": 300}`.
         like: the id of a document in place of a query.
         facets: how many values of metadata fields to return, by field, or ranges such as `[{"lt": 10}]`, over what
             passes filter and threshold.
@@ -178,6 +180,7 @@ def search(  # noqa: PLR0913 - one parameter a field of the request
         passages=passages,
         mode=mode,
         highlight=highlight,
+        keep=keep,
         like=like,
         facets=wire.facets(facets),
         group_by=group_by,

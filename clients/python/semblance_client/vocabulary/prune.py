@@ -101,7 +101,26 @@ class PrunedDocument(ResponseBody):
     """Of all its sentences, special tokens not included."""
 
 
-class Pruned(ResponseBody):
+class KeptTotals(ResponseBody):
+    """Sums over the kept sentences.
+
+    The shares of all sentences, kept and dropped, and `rest` sum to 1.
+    """
+
+    score: float
+    """Similarity of the query to all texts together, in [0, 1]."""
+    share: float
+    """Of the score, in the kept sentences."""
+    rest: float
+    """Share of the score outside all sentences, and rounding; 1 if nothing matches."""
+    kept_tokens: int
+    tokens: int
+    """Of all sentences, special tokens not included."""
+    measure: str
+    """The measure with the same cosines and weights of words."""
+
+
+class Pruned(KeptTotals):
     """The documents in the order of the request.
 
     The shares of all sentences, kept and dropped, and `rest` sum to 1.
@@ -110,18 +129,7 @@ class Pruned(ResponseBody):
     documents: list[PrunedDocument]
     truncated: bool
     """Whether the query was truncated."""
-    score: float
-    """Similarity of the query to all documents together, in [0, 1]."""
-    share: float
-    """Of the score, in the kept sentences."""
-    rest: float
-    """Share of the score outside all sentences, and rounding; 1 if nothing matches."""
-    kept_tokens: int
-    tokens: int
-    """Of all sentences, special tokens not included."""
     model: str
     space: Space
-    measure: str
-    """The measure with the same cosines and weights of words."""
     warnings: Warnings
     usage: Usage

@@ -44,6 +44,7 @@ from semblance_client.vocabulary.matching import (
     SortRequest,
     require_each_once,
 )
+from semblance_client.vocabulary.prune import DroppedSentence, Keep, KeptSentence, KeptTotals
 from semblance_client.vocabulary.responses import Probability, ResponseBody, Scored, Usage, Warnings
 
 MAX_PASSAGES = 20
@@ -179,6 +180,9 @@ class SearchRequest(RequestBody):
     explain: bool = False
     highlight: HighlightField = None
     """Return the snippet of each hit that makes most of its score, with the words that do."""
+    keep: Keep | None = None
+    """Return the sentences of the hits' passages that together keep a share of the score, or as much of it as fits into
+    some tokens, and those that are dropped; of several hits that say the same, one keeps it."""
     facets: list[FacetRequest] = Field(default_factory=list, max_length=MAX_FACETS)
     """Metadata fields whose values are counted, over all documents that pass filter and threshold."""
     group_by: FieldName | None = None
@@ -310,6 +314,36 @@ class BoostPart(ResponseBody):
     bonus: float
 
 
+class DroppedHitSentence(DroppedSentence):
+    """A sentence of a hit that is left out.
+
+    Positions count code points, in the document or in `field`.
+    """
+
+    field: str | None = None
+    """The text field that it is of; null if it is of the text."""
+
+
+class KeptHitSentence(KeptSentence):
+    """A sentence of a hit that is kept.
+
+    Positions count code points, in the document or in `field`.
+    """
+
+    field: str | None = None
+    """The text field that it is of; null if it is of the text."""
+
+
+class HitSentences(ResponseBody):
+    """The sentences of a hit's passages, in the order of the document."""
+
+    kept: list[KeptHitSentence]
+    """The sentences to read on; none of a hit that adds nothing to others."""
+    dropped: list[DroppedHitSentence]
+    tokens: int
+    """Of all its sentences, special tokens not included."""
+
+
 class Hit(ResponseBody):
     """A document in the results, with the text of its best passage."""
 
@@ -338,6 +372,8 @@ class Hit(ResponseBody):
     truncated: bool
     """Whether the model did not read all of it."""
     highlight: Highlight | None = None
+    sentences: HitSentences | None = None
+    """Null without `keep`."""
     explanation: Explanation | None = None
 
 
@@ -347,6 +383,8 @@ class Hits(ResponseBody):
     hits: list[Hit]
     facets: Facets | None = None
     """Null unless requested."""
+    kept: KeptTotals | None = None
+    """What the kept sentences of all hits add up to; null without `keep`."""
     codes: list[str] = Field(default_factory=list)
     """Codes of the query, such as part numbers and dates, that at most three documents have, or one in a thousand of
     those that may be read; of a query of nothing else, all. Documents with all of them come first, then those with

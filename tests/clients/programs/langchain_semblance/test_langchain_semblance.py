@@ -13,7 +13,13 @@ import pytest
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import VectorStore
-from langchain_semblance import RefusedDocuments, SemblanceRerank, SemblanceRetriever, SemblanceVectorStore
+from langchain_semblance import (
+    RefusedDocuments,
+    SemblancePrune,
+    SemblanceRerank,
+    SemblanceRetriever,
+    SemblanceVectorStore,
+)
 from langchain_tests.integration_tests import RetrieversIntegrationTests, VectorStoreIntegrationTests
 from semblance_client import Client, Explanation, NotFound, Unauthorized
 
@@ -129,6 +135,27 @@ def test_a_reranker_ranks_and_explains() -> None:
     assert SemblanceRerank(client=CLIENT).compress_documents([], QUERY) == []
 
 
+@pytest.mark.parametrize("options", [{}, {"share": 0.5}, {"share": 1.0}, {"tokens": 12}])
+def test_documents_are_pruned_as_the_service_does(options: dict[str, Any]) -> None:
+    texts = [
+        *DOCUMENTS,
+        "We are open. " + DOCUMENTS[BEST] + " Music is played.",
+        " ",
+        "🙂 My parcel never came. It rains.",
+    ]
+    documents = [Document(text, id=str(i), metadata={"place": i}) for i, text in enumerate(texts)]
+    pruned = SemblancePrune(client=CLIENT, **options).compress_documents(documents, QUERY)
+    found = CLIENT.prune(QUERY, [text for text in texts if text.strip()], **options).documents
+    expected = [" ".join(each.text for each in document.kept) for document in found if document.kept]
+    assert [each.page_content for each in pruned] == expected
+    for each in pruned:
+        whole = texts[each.metadata["place"]]
+        assert each.id == str(each.metadata["place"])
+        assert " ".join(whole[start:end] for start, end in each.metadata["kept"]) == each.page_content
+    assert [(each.page_content, set(each.metadata)) for each in documents] == [(text, {"place"}) for text in texts]
+    assert SemblancePrune(client=CLIENT).compress_documents([Document(" ")], QUERY) == []
+
+
 def test_a_rerank_model_orders_documents(filled: SemblanceVectorStore) -> None:
     documents = filled.get_by_ids(["0", "1", "2"])
     ranked = SemblanceRerank(client=CLIENT, rerank_model="cross").compress_documents(documents, QUERY)
@@ -144,6 +171,8 @@ async def test_awaited_methods_return_the_same(filled: SemblanceVectorStore) -> 
     documents = filled.get_by_ids(["0", "1", "2"])
     reranker = SemblanceRerank(client=CLIENT)
     assert await reranker.acompress_documents(documents, QUERY) == reranker.compress_documents(documents, QUERY)
+    prune = SemblancePrune(client=CLIENT, tokens=20)
+    assert await prune.acompress_documents(documents, QUERY) == prune.compress_documents(documents, QUERY)
     assert await filled.asimilarity_search_with_score(QUERY) == filled.similarity_search_with_score(QUERY)
 
 

@@ -1,0 +1,1 @@
+"""llama-index-semblance in its environment."""
