@@ -30,7 +30,7 @@ MODELS: Sequence[Sequence[str]] = (
     ("weightings", "projections"),
     ("adaptation", "model_files"),
     ("measures",),
-    ("selection",),
+    ("paraphrases", "selection"),
     ("alignment",),
     ("tokenization", "files"),
 )

@@ -42,12 +42,27 @@ def language_of(words: Sequence[str]) -> str | None:
     >>> language_of(["Wo", "ist", "mein", "Paket"]), language_of(["deafness"]), language_of(["Д"])
     ('de', 'en', None)
     """
-    counts = Counter(language for word in words for language in _languages().get(word.casefold(), ()))
+    counts = _counts(words)
     best = max(_lists(), key=counts.__getitem__)
     if counts[best] >= _LEAST or not _LATIN.search("".join(_lists()[best])):
         return best
     first = next(iter(_lists()))
     return best if best == first and (counts[best] or _LATIN.search("".join(words))) else None
+
+
+def may_be(language: str, words: Sequence[str]) -> bool:
+    """Whether a text may be in a language: no other has two more function words that occur in it.
+
+    >>> may_be("en", ["Go", "to", "Rome"]), may_be("en", ["Wo", "ist", "mein", "Paket"])
+    (True, False)
+    """
+    counts = _counts(words)
+    return max(counts.values(), default=0) - counts[language] < _LEAST
+
+
+def _counts(words: Sequence[str]) -> Counter[str]:
+    """How many function words of each language occur."""
+    return Counter(language for word in words for language in _languages().get(word.casefold(), ()))
 
 
 def _function_words(words: Sequence[str]) -> frozenset[str]:

@@ -133,6 +133,7 @@ OTHER_CODES: Mapping[str, tuple[int, str]] = {
     "metadata_too_deep": (422, "Metadata nested more than 8 deep"),
     "metadata_too_large": (422, "Metadata of more than 65,536 characters as JSON"),
     "missing_field": (422, "A required field is missing"),
+    "no_classifier": (422, "A model without a paraphrase classifier"),
     "not_calibrated": (422, "A least probability, and a measure without a calibration under the model"),
     "not_finite": (422, "NaN or infinity where a number is stored or compared"),
     "out_of_range": (422, "A number or a list outside its limits"),

@@ -45,6 +45,7 @@ OPERATIONS: Mapping[str, tuple[str, ...]] = {
                "unknown_document", "unknown_measure", "unknown_model", "write_conflict"),
     "suggest": (*_MATCHING, *_READ),
     "prune_documents": _COMPARED,
+    "classify_pairs": (*_COMPARED, "no_classifier"),
     "explain": (*_EXPLAINED, *_MODEL),
     "explain_long_texts": (*_EXPLAINED, *_MODEL),
     "explain_difference": _EXPLAINED,

@@ -12,6 +12,7 @@ from semblance.service.caches.memory import MemoryCache
 from semblance.service.composition.encoding import open_worker
 from semblance.service.composition.stores import Stores, open_stores
 from semblance.service.model_loading.calibrations import read_calibrations
+from semblance.service.model_loading.classifiers import read_classifiers
 from semblance.service.model_loading.device import device_for, load_encoder, load_reranker
 from semblance.service.model_loading.lazy_loads import LazyLoads
 from semblance.service.model_loading.refused_models import RefusedModels
@@ -45,6 +46,7 @@ from semblance.service.usecases.explain.best_passages import BestPassages
 from semblance.service.usecases.explain.difference import ExplainDifference
 from semblance.service.usecases.explain.explain import Explain
 from semblance.service.usecases.glossaries import Glossaries
+from semblance.service.usecases.paraphrases.same import Same
 from semblance.service.usecases.pruning.prune import Prune
 from semblance.service.usecases.reembed import Reembedder
 from semblance.service.usecases.request_fields import RequestLimits
@@ -142,6 +144,7 @@ def _use_cases(settings: Settings, models: LazyModels, stores: Stores, texts: Te
         ExplainDifference(best_passages),
         Embed(models, texts),
         Prune(models, texts, limits),
+        Same(models, texts, read_classifiers(), limits),
         Rerank(models, models.rerankers, texts, models.calibrations),
     ]
 

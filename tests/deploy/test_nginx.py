@@ -29,7 +29,16 @@ READS = [
     *(("GET", path) for path in ("/aliases", "/collections/a/documents/1", "/explain?a=x&b=y")),
     *(
         ("POST", path)
-        for path in ("/similarity", "/search", "/search?a=b", "/suggest", "/prune", "/explain", "/explain/difference")
+        for path in (
+            "/similarity",
+            "/search",
+            "/search?a=b",
+            "/suggest",
+            "/prune",
+            "/same",
+            "/explain",
+            "/explain/difference",
+        )
     ),
     *(("POST", f"/collections/a/{path}") for path in ("count", "list", "map")),
     *(("POST", path) for path in ("/v1/embeddings", "/rerank", "/v2/rerank", "/score", "/pooling", "/", "/embed_all")),

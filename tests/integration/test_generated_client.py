@@ -92,6 +92,8 @@ def compare_and_explain(client: GeneratedClient) -> None:
     pruning = client.PruneRequest(query=TEXT, documents=[TEXT, "It rains."], keep=client.Keep(share=0.5))
     kept, dropped = client.call("prune_documents", body=pruning).documents
     assert ([each.text for each in kept.kept], len(dropped.dropped)) == ([TEXT], 1)
+    differing = client.SameRequest(pairs=[client.Pair(a="Go to Rome.", b="Go to Oslo.")])
+    assert str(client.call("classify_pairs", body=differing).verdicts[0].reasons[0].kind) == "replaced"
     asked = client.call("explain", a=TEXT, b=TEXT, measure=client.ExplainMeasure.WORD_MOVERS)
     assert (asked.score, asked.measure, asked.truncated) == (0.0, "word_movers", False)
 

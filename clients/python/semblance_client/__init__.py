@@ -39,6 +39,7 @@ from semblance_client.vocabulary.models import CalibratedMeasure, Measure, Model
 from semblance_client.vocabulary.other_apis import Embedding, Embeddings, RankedDocument, Ranking, Span
 from semblance_client.vocabulary.prune import DroppedSentence, KeptSentence, Pruned, PrunedDocument
 from semblance_client.vocabulary.responses import Calibration
+from semblance_client.vocabulary.same import Place, Reason, Verdict, Verdicts
 from semblance_client.vocabulary.search import Hit, Hits, SearchResults
 from semblance_client.vocabulary.similarity import Similarities, SimilarityMatrix
 
@@ -78,12 +79,14 @@ __all__ = [
     "Overloaded",
     "PairExplanation",
     "Partner",
+    "Place",
     "Problem",
     "Pruned",
     "PrunedDocument",
     "RankedDocument",
     "Ranking",
     "ReadDocument",
+    "Reason",
     "RejectedDocuments",
     "Request",
     "Retries",
@@ -105,4 +108,6 @@ __all__ = [
     "UnexpectedAnswer",
     "Unreachable",
     "Uploaded",
+    "Verdict",
+    "Verdicts",
 ]

@@ -11,6 +11,7 @@ import httpx2
 
 from semblance_client.calls import storage, texts
 from semblance_client.calls.duplicates import duplicates
+from semblance_client.calls.paraphrases import same
 from semblance_client.calls.pruning import prune
 from semblance_client.calls.upload import upload
 from semblance_client.connection import LOCAL_URL, TIMEOUT_S, address_of, options_of, with_signature
@@ -94,6 +95,7 @@ class Client:
     search = _method(texts.search)
     suggest = _method(texts.suggest)
     prune = _method(prune)
+    same = _method(same)
     explain = _method(texts.explain)
     explain_difference = _method(texts.explain_difference)
     embed = _method(texts.embed)

@@ -22,7 +22,7 @@ _DOCUMENT = re.compile(r"/collections/[^/]+/documents/.*", re.DOTALL)
 _DELETE = re.compile(r"/collections/[^/]+/delete")
 _OPEN = re.compile(r"/|/playground/.*|/live|/ready|/health|/docs|/docs/assets/.*|/openapi\.json")
 _READ_BY_POST = re.compile(  # queries too long for a URL
-    r"/|/similarity|/search|/suggest|/prune|/explain(/difference)?|/rerank|/score|/pooling|/embed|/embed_all|/tokenize|/decode"
+    r"/|/similarity|/search|/suggest|/prune|/same|/explain(/difference)?|/rerank|/score|/pooling|/embed|/embed_all|/tokenize|/decode"
     r"|/api/(embed|embeddings|show)|/v1/(embed|embeddings|rerank|score|tokenize)|/v2/(embed|rerank)|/openai/deployments/[^/]+/embeddings"
     r"|/collections/[^/]+/(count|list|duplicates|map)"
 )

@@ -13,6 +13,7 @@ from semblance.service.api.routes import (
     models,
     prune,
     reembeddings,
+    same,
     search,
     similarity,
 )
@@ -23,6 +24,7 @@ _MODULES = (
     explain,
     explain_difference,
     prune,
+    same,
     rerank,
     vllm,
     openai,

@@ -43,6 +43,7 @@ RERANK: Body = {"measure": "cosine", "model": "minilm", "top_n": 2, "explain": T
             {"query": PARCEL, "a": IDS[0], "b": IDS[1]},
         ),
         ("embed", [TEXTS, "minilm"], EMBED, "v1/embeddings", {"input": TEXTS, "model": "minilm"}),
+        ("same", [[(PARCEL, "x")]], {"model": "minilm-graded"}, "same", {"pairs": [{"a": PARCEL, "b": "x"}]}),
         ("prune", [PARCEL, TEXTS], {"model": "minilm"}, "prune", {"query": PARCEL, "documents": TEXTS}),
         ("rerank", [PARCEL, [*TEXTS, ""]], RERANK, "v2/rerank", {"query": PARCEL, "documents": [*TEXTS, ""]}),
     ],

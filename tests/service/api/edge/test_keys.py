@@ -69,6 +69,7 @@ REQUIRED = {
     "POST /search": "read",
     "POST /suggest": "read",
     "POST /prune": "read",
+    "POST /same": "read",
     "POST /collections/{name}/count": "read",
     "POST /collections/{name}/list": "read",
     "POST /collections/{name}/duplicates": "read",

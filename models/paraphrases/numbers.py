@@ -1,0 +1,103 @@
+"""Numbers and codes of a text by their values, in digits and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import regex
+from text_to_num import find_numbers
+
+Value: TypeAlias = float | str
+
+# Languages whose words for numbers are read.
+LANGUAGES = frozenset({"da", "de", "en", "es", "fr", "it", "nl", "pt"})
+
+_CODE = r"(?<code>(?=\w*\d)(?=\w*\p{L})\w+)"
+_PIECES = regex.compile(_CODE + r"|(?<digits>\d+(?:[.,]\d+)*)|(?<word>[\p{L}\p{M}]+)|(?<gap>\s+|-)|.", regex.DOTALL)
+_GROUPS = regex.compile(r"\d{1,3}([.,])\d{3}(?:\1\d{3})*")
+_ORDINAL = regex.compile(r"(\d+)(?:st|nd|rd|th)")
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number or code of a text, from the character `start` to before `end`.
+
+    Attributes:
+        value: a code has letters and digits; its letters are folded.
+        is_rank: whether it is a rank (third), not a count.
+    """
+
+    start: int
+    end: int
+    value: Value
+    is_rank: bool = False
+
+    @property
+    def key(self) -> tuple[Value, bool]:
+        """Value and kind, which equal numbers share."""
+        return self.value, self.is_rank
+
+
+def numbers(text: str, language: str | None) -> list[Number]:
+    """The numbers of a text in reading order.
+
+    A single word for one is left out: most often it is an article or a pronoun.
+
+    >>> [number.key for number in numbers("Two hundred and five of 1,200 men, one error E42", "en")]
+    [(205.0, False), (1200.0, False), ('e42', False)]
+    """
+    pieces = [
+        _NumberPiece(each.group(), each.start(), each.end(), each.lastgroup or "") for each in _PIECES.finditer(text)
+    ]
+    found = [*_in_digits(pieces, language), *_in_words(pieces, language)]
+    return sorted(found, key=lambda number: number.start)
+
+
+@dataclass(frozen=True, slots=True)
+class _NumberPiece:
+    """A piece of a text, with the methods that `find_numbers` asks for."""
+
+    string: str
+    start: int
+    end: int
+    kind: str
+
+    def text(self) -> str:
+        return self.string
+
+    def nt_separated(self, previous: _NumberPiece) -> bool:
+        """Whether more than the text parts it from the piece before."""
+        del previous
+        return False
+
+    def not_a_number_part(self) -> bool:
+        return self.kind not in ("word", "gap")
+
+
+def _in_digits(pieces: Sequence[_NumberPiece], language: str | None) -> Iterator[Number]:
+    for piece in pieces:
+        if piece.kind == "code":
+            rank = _ORDINAL.fullmatch(piece.string.lower())
+            value = float(rank[1]) if rank else piece.string.casefold()
+            yield Number(piece.start, piece.end, value, rank is not None)
+        elif piece.kind == "digits":
+            yield Number(piece.start, piece.end, _value(piece.string, language))
+
+
+def _in_words(pieces: Sequence[_NumberPiece], language: str | None) -> Iterator[Number]:
+    if language not in LANGUAGES:
+        return
+    for found in find_numbers(pieces, language, 0.0):
+        if found.value > 1 or found.is_ordinal or found.end - found.start > 1:
+            yield Number(pieces[found.start].start, pieces[found.end - 1].end, found.value, found.is_ordinal)
+
+
+def _value(digits: str, language: str | None) -> Value:
+    """The value of digits; those of a version or date, with several signs, stay as they are."""
+    groups = _GROUPS.fullmatch(digits)
+    if groups and (groups[1] == "," or language != "en"):
+        return float(digits.replace(groups[1], ""))
+    parts = regex.split("[.,]", digits)
+    return float(".".join(parts)) if len(parts) <= 2 else digits

@@ -1,0 +1,77 @@
+"""Partners of the words of two texts: the same word, or the nearest one without a partner."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from semblance.models.embeddings import Floats
+from semblance.models.paraphrases.words import TextWords
+from semblance.models.text import Booleans
+
+Rows: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Partners:
+    """Words of another text beside the n words of a text.
+
+    Attributes:
+        rows: (n,) the word of the other text that has the same stem; or else the nearest of its words whose stem this
+            text lacks; -1 if there are none.
+        links: (n,) the cosine with that word; 0 without one.
+        nearest: (n,) the largest cosine with any word of the other text.
+        same: (n,) whether the partner has the same stem.
+        crossed: (n,) of content words that are the same, the share of the other ones that stand on the other side of
+            it there.
+    """
+
+    rows: Rows
+    links: Floats
+    nearest: Floats
+    same: Booleans
+    crossed: Floats
+
+
+def partners(a: TextWords, b: TextWords) -> tuple[Partners, Partners]:
+    """The partners of n >= 1 words in m >= 1 others, and of these in those."""
+    cosines = a.vectors @ b.vectors.T
+    left, right = _same_words(a, b)
+    before, after = _crossed(left, a.content, b.content)
+    return _partners(left, right < 0, cosines, before), _partners(right, left < 0, cosines.T, after)
+
+
+def _same_words(a: TextWords, b: TextWords) -> tuple[Rows, Rows]:
+    """The partners of one stem: the first with the first, the second with the second, and so on."""
+    places: defaultdict[str, deque[int]] = defaultdict(deque)
+    for j, stem in enumerate(b.stems):
+        places[stem].append(j)
+    left, right = np.full(len(a), -1), np.full(len(b), -1)
+    for i, stem in enumerate(a.stems):
+        if places[stem]:
+            left[i] = places[stem].popleft()
+            right[left[i]] = i
+    return left, right
+
+
+def _crossed(left: Rows, content: Booleans, other: Booleans) -> tuple[Floats, Floats]:
+    rows = np.flatnonzero((left >= 0) & content & other[left])
+    columns = left[rows]
+    before, after = np.zeros(len(content), np.float32), np.zeros(len(other), np.float32)
+    if len(rows) > 1:
+        crossed = (rows[:, None] < rows) & (columns[:, None] > columns)
+        before[rows] = after[columns] = (crossed | crossed.T).sum(axis=1) / (len(rows) - 1)
+    return before, after
+
+
+def _partners(same: Rows, free: Booleans, cosines: Floats, crossed: Floats) -> Partners:
+    rows = same
+    if free.any():
+        places = np.flatnonzero(free)
+        rows = np.where(same < 0, places[cosines[:, places].argmax(axis=1)], same)
+    links = np.where(rows < 0, 0, cosines[np.arange(len(rows)), rows])
+    return Partners(rows, links, cosines.max(axis=1), same >= 0, crossed)

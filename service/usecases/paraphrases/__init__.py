@@ -1,0 +1,1 @@
+"""Whether texts say the same."""
