@@ -14,17 +14,17 @@ from torch import Tensor
 from semblance.models.embeddings import Floats
 from semblance.models.paraphrases.numbers import Number
 from semblance.models.paraphrases.partners import Partners, partners
-from semblance.models.paraphrases.words import Words
+from semblance.models.paraphrases.words import TextWords
 from semblance.models.protocols import Encoder, Track
 from semblance_lab.paraphrases.pairs import Pair
 
 BATCH = 256  # texts that are encoded together
 FACTS = ("link", "nearest", "same", "crossed", "content", "plain", "replaced")
-"""Columns of the facts of a word: as in `Partners` and `Words`; plain is neither a part of a number nor a negation,
-replaced has a partner that is another word."""
+"""Columns of the facts of a word: as in `Partners` and `TextWords`; plain is neither a part of a number nor a
+negation, replaced has a partner that is another word."""
 
 
-def words_of_texts(encoder: Encoder, texts: Sequence[str], track: Track) -> Mapping[str, Words]:
+def words_of_texts(encoder: Encoder, texts: Sequence[str], track: Track) -> Mapping[str, TextWords]:
     """Words of each text, their vectors in float16; texts without a word are left out.
 
     Args:
@@ -38,7 +38,7 @@ def words_of_texts(encoder: Encoder, texts: Sequence[str], track: Track) -> Mapp
         batch = ordered[start : start + BATCH]
         embedded = encoder.encode(encoder.tokenize(batch, "query", "END"), "tokens")
         for text, embeddings in zip(batch, embedded, strict=True):
-            words = Words.of(embeddings)
+            words = TextWords.of(embeddings)
             if len(words):
                 found[text] = replace(words, vectors=words.vectors.astype(np.float16))
     return found
@@ -102,7 +102,7 @@ class ClueTable:
     cosine: Tensor
 
     @classmethod
-    def of(cls, pairs: Sequence[Pair], words: Mapping[str, Words], track: Track) -> ClueTable:
+    def of(cls, pairs: Sequence[Pair], words: Mapping[str, TextWords], track: Track) -> ClueTable:
         """Clues of pairs.
 
         Args:
@@ -146,11 +146,11 @@ class ClueTable:
         return WordBatch(own, other, side.facts[places], pairs)
 
 
-def _in_float32(words: Words) -> Words:
+def _in_float32(words: TextWords) -> TextWords:
     return replace(words, vectors=words.vectors.astype(np.float32))
 
 
-def _side(words: Words, found: Partners, start: int, other_start: int) -> _Side:
+def _side(words: TextWords, found: Partners, start: int, other_start: int) -> _Side:
     """The words of one text of a pair; a word without a partner has the first word in its place."""
     replaced = (found.rows >= 0) & ~found.same
     plain = ~(words.numeric | words.negations)

@@ -14,7 +14,7 @@ PROJECTED, PAIRED, HIDDEN = 24, 32, 64  # p, q and h
 SCALE = 8.0  # of the vectors, so that weights of common size read them
 FIXED = 8.0  # penalty of a number that the other text lacks, and of an odd number of negations on one side only
 LINK, NEAREST, SAME, CROSSED, CONTENT, PLAIN, REPLACED = range(len(FACTS))
-TINY = 1e-6  # below the root, so that it has a slope at 0
+TINY = 1e-12  # below the root, so that it has a slope at 0
 
 
 class LogOdds(NamedTuple):
@@ -29,11 +29,11 @@ class ParaphraseNetwork(nn.Module):
 
     The penalty of a word with the unit vector v, whose partner has the unit vector u, is
 
-        softplus(3 f(x)) max(0, 1 - r - m) + softplus(c . relu(P v) + c0) crossed content
+        softplus(3 f(x)) max(0, 1 - r - m) + softplus(c . relu(P v + p0) + c0) crossed
 
     where x joins relu(P v + p0), same, content, replaced, (Q v * Q u) replaced and |Q v - Q u| replaced; f is a network
     with one hidden layer of rectified units; r is the link to a partner that is the same word, and otherwise
-    s link + (1 - s) nearest. Its first part is 0 for numbers and negations. m is within 0 and 0.4.
+    s link + (1 - s) nearest. Numbers and negations have none. m is within 0 and 0.4.
 
         log-odds(same) = base - sqrt(sum of the squares of the penalties of both texts) - t (1 - cosine)
         log-odds(b follows) = base' - sqrt(sum of those of b)
@@ -69,8 +69,8 @@ class ParaphraseNetwork(nn.Module):
         share = torch.sigmoid(self.mix)
         mixed = share * facts[:, LINK] + (1 - share) * facts[:, NEAREST]
         near = torch.where(facts[:, SAME] > 0, facts[:, LINK], mixed)
-        crossing = functional.softplus(self.crossed(seen).squeeze(1)) * facts[:, CROSSED] * facts[:, CONTENT]
-        return weight * (1 - near - self._kept_margin()).clamp(min=0) * facts[:, PLAIN] + crossing
+        crossing = functional.softplus(self.crossed(seen).squeeze(1)) * facts[:, CROSSED]
+        return (weight * (1 - near - self._kept_margin()).clamp(min=0) + crossing) * facts[:, PLAIN]
 
     def forward(self, clues: ClueBatch) -> LogOdds:
         """Log-odds of p pairs."""

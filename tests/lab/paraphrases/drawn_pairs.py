@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from semblance.models.paraphrases.words import Words
+from semblance.models.paraphrases.words import TextWords
 from semblance_lab.paraphrases.clues import ClueTable
 from semblance_lab.paraphrases.pairs import CONTRAST, GENERATED, Pair
 from tests.support.no_progress import no_progress
@@ -27,10 +27,10 @@ def drawn_pairs(count: int, seed: int = 0) -> list[Pair]:
     return pairs
 
 
-def words_of(text: str) -> Words:
-    """Words of a text with a vector that depends on the word alone."""
+def words_of(text: str) -> TextWords:
+    """TextWords of a text with a vector that depends on the word alone."""
     vectors = [np.random.default_rng([*word.encode()]).normal(size=DIM).tolist() for word in text.split()]
-    return Words.of(words(text, vectors))
+    return TextWords.of(words(text, vectors))
 
 
 def clues_of(pairs: list[Pair]) -> ClueTable:

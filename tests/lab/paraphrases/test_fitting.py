@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
-from semblance.models.embeddings import Doubles
-from semblance.models.paraphrases.partners import Partners, partners
-from semblance.models.paraphrases.words import Words
+from semblance.models.paraphrases.classifier import ParaphraseClassifier
 from semblance_lab.paraphrases.fitting import Fit, FitSettings, fit, log_odds_of, rows_without, weights_of
 from semblance_lab.paraphrases.network import ParaphraseNetwork
 from semblance_lab.paraphrases.pairs import CONTRAST, GENERATED, Pair
@@ -106,41 +101,10 @@ def test_tensors_have_the_documented_shapes() -> None:
     assert {tensor.dtype for tensor in tensors.values()} == {torch.float32}
 
 
-def test_the_tensors_give_the_log_odds(trained: Fit) -> None:
+def test_served_classifiers_give_the_same_log_odds(trained: Fit) -> None:
     texts = ("the fox saw 2 crow", "the crow saw 3 fox", "never the reed", "2 foxes not seen, 7 crow")
     pairs = [Pair("s", "k", a, b, holds=True) for a in texts for b in texts]
     for network in (trained.network, ParaphraseNetwork(DIM)):
-        found = log_odds_of(network, pairs, clues_of(pairs))
-        expected = [plain_log_odds(network.tensors(), words_of(pair.a), words_of(pair.b)) for pair in pairs]
-        np.testing.assert_allclose(found, expected, atol=5e-3)  # the clues are rounded to half precision
-
-
-def plain_log_odds(tensors: Mapping[str, Tensor], a: Words, b: Words) -> float:
-    """The formula of the documentation, in numpy."""
-    t = {name: tensor.double().numpy() for name, tensor in tensors.items()}
-    of_a, of_b = partners(a, b)
-    squares = (plain_penalties(t, a, b, of_a) ** 2).sum() + (plain_penalties(t, b, a, of_b) ** 2).sum()
-    keys = [[number.key for number in words.numbers] for words in (a, b)]
-    for own, other in (keys, keys[::-1]):
-        squares += 64 * sum(max(0, own.count(key) - other.count(key)) for key in set(own))
-    squares += 64 * (a.negations.sum() % 2 != b.negations.sum() % 2)
-    means = [words.vectors.mean(axis=0) for words in (a, b)]
-    cosine = means[0] @ means[1] / np.linalg.norm(means[0]) / np.linalg.norm(means[1])
-    return float(t["base"] - np.sqrt(squares + 1e-6) - t["text"] * (1 - cosine))
-
-
-def plain_penalties(t: Mapping[str, Doubles], own: Words, other: Words, found: Partners) -> Doubles:
-    def penalty(i: int) -> Doubles:
-        v = own.vectors[i]
-        w = np.maximum(t["word.weight"] @ v + t["word.bias"], 0)
-        replaced = found.rows[i] >= 0 and not found.same[i]
-        q, r = t["pair.weight"] @ v, t["pair.weight"] @ other.vectors[found.rows[i]]
-        x = np.concatenate([w, [found.same[i], own.content[i], replaced], q * r * replaced, abs(q - r) * replaced])
-        f = t["out.weight"] @ np.maximum(t["hidden.weight"] @ x + t["hidden.bias"], 0) + t["out.bias"]
-        mixed = t["mix"] * found.links[i] + (1 - t["mix"]) * found.nearest[i]
-        link = found.links[i] if found.same[i] else mixed
-        plain = not (own.numeric[i] or own.negations[i])
-        crossing = np.logaddexp(0, t["crossed.weight"] @ w + t["crossed.bias"]) * found.crossed[i] * own.content[i]
-        return np.asarray(np.logaddexp(0, 3 * f) * max(0, 1 - link - t["margin"]) * plain + crossing)
-
-    return np.array([penalty(i) for i in range(len(own))])
+        served = ParaphraseClassifier({name: tensor.numpy() for name, tensor in network.tensors().items()})
+        expected = [served.classify(words_of(pair.a), words_of(pair.b)).log_odds for pair in pairs]
+        np.testing.assert_allclose(log_odds_of(network, pairs, clues_of(pairs)), expected, atol=1e-4)
