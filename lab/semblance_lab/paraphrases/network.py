@@ -1,4 +1,4 @@
-"""Network of the classifier: from the words of two texts to log-odds that they say the same."""
+"""Network of the classifier: from words of two texts to log-odds that they say the same."""
 
 from __future__ import annotations
 

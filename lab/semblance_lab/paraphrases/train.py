@@ -1,12 +1,11 @@
 """Train the classifier that tells whether two texts say the same.
 
-    python -m semblance_lab.paraphrases.train --model minilm-graded --data "$SEMBLANCE_DATA" \
-        --wordnet /usr/share/wordnet --output runs/paraphrases
+    python -m semblance_lab.paraphrases.train --model minilm-graded --wordnet /usr/share/wordnet --output runs/same
 
-reads pairs of SNLI, MultiNLI, CAD, SugarCrepe and Breaking NLI, generates others from sentences of corpora and the
-relations of WordNet 3.0 (`generation/`), encodes all texts once, fits the network, writes `classifier.safetensors`, and
-prints how many pairs of each set and kind were used, and how many of them are classified as if they hold. It takes
-about twenty minutes, most of them for encoding. `--without vegetables --without colors` leaves kinds of Breaking NLI
+reads pairs of SNLI, MultiNLI, CAD, SugarCrepe and Breaking NLI from `--data` or SEMBLANCE_DATA, generates others from
+sentences of corpora and the relations of WordNet 3.0 (`generation/`), encodes all texts once, which takes most of the
+time, fits the network, writes `classifier.safetensors`, and prints how many pairs of each set and kind were used, and
+how many of them are classified as if they hold. `--without vegetables --without colors` leaves kinds of Breaking NLI
 out of the training, so that their figures are those of pairs that the network has not seen.
 """
 
