@@ -1,0 +1,1 @@
+"""Training of the classifier that tells whether two texts say the same."""

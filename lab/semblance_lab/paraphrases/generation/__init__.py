@@ -1,0 +1,1 @@
+"""Pairs of sentences that say the same or differ in one thing, made from corpora."""
