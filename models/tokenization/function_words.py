@@ -51,7 +51,7 @@ def language_of(words: Sequence[str]) -> str | None:
 
 
 def may_be(language: str, words: Sequence[str]) -> bool:
-    """Whether a text may be in a language: no other has two more function words that occur in it.
+    """Whether a text may be in a language: no other has two more of its function words.
 
     >>> may_be("en", ["Go", "to", "Rome"]), may_be("en", ["Wo", "ist", "mein", "Paket"])
     (True, False)
@@ -61,7 +61,7 @@ def may_be(language: str, words: Sequence[str]) -> bool:
 
 
 def _counts(words: Sequence[str]) -> Counter[str]:
-    """How many function words of each language occur."""
+    """Counts of the function words of each language that occur."""
     return Counter(language for word in words for language in _languages().get(word.casefold(), ()))
 
 

@@ -18,6 +18,8 @@ from semblance_lab.paraphrases.pairs import CONTRAST, GENERATED, NLI, SUGARCREPE
 
 SHARES: Mapping[str, float] = {**dict.fromkeys(NLI, 1.0), SUGARCREPE: 1.5, CONTRAST: 2.0, GENERATED: 4.0}
 """Set -> its weight, once for the pairs that hold and once for the others."""
+OPPOSITES: Mapping[str, float] = dict.fromkeys(("antonym", "other topic", "swap", "synonym and antonym"), 3.0)
+"""Kind of generated pairs -> a factor of its weight: opposites stand in equal contexts, and are the hardest to tell."""
 READ = 2048  # pairs whose log-odds are computed together
 
 Part: TypeAlias = tuple[str, str, bool]
@@ -56,12 +58,12 @@ def weights_of(pairs: Sequence[Pair]) -> Doubles:
     """(n,) weight of each pair, 1 on average.
 
     The pairs of a set that hold have its share together, and so have the others; within them, a kind of pairs about
-    what is the same counts as the root of its size.
+    what is the same counts as the root of its size, and opposites three times that.
     """
     sizes = Counter(map(_part, pairs))
     totals: defaultdict[tuple[str, bool], float] = defaultdict(float)
-    for (source, _, holds), size in sizes.items():
-        totals[source, holds] += np.sqrt(size)
+    for part, size in sizes.items():
+        totals[part[0], part[2]] += _share(part, size)
     weights = np.array([_weight(_part(pair), sizes, totals) for pair in pairs])
     scaled: Doubles = weights / weights.mean()
     return scaled
@@ -73,7 +75,13 @@ def _part(pair: Pair) -> Part:
 
 def _weight(part: Part, sizes: Mapping[Part, int], totals: Mapping[tuple[str, bool], float]) -> float:
     source, _, holds = part
-    return SHARES[source] / float(np.sqrt(sizes[part])) / totals[source, holds]
+    return SHARES[source] * _share(part, sizes[part]) / totals[source, holds] / sizes[part]
+
+
+def _share(part: Part, size: int) -> float:
+    """The share of a kind among the pairs of its set that hold, or do not, before it is scaled."""
+    source, kind, _ = part
+    return float(np.sqrt(size)) * (OPPOSITES.get(kind, 1.0) if source == GENERATED else 1.0)
 
 
 def fit(pairs: Sequence[Pair], clues: ClueTable, rows: Sequence[int], settings: FitSettings, report: Report) -> Fit:

@@ -456,7 +456,7 @@ async def test_a_replica_builds_the_next_index_before_it_switches(database: Post
         _, left = await a.read_primary(lambda store: store.unfilled("c", 10))
         made = [(document, one_passage(unit_vector(100 + int(document.id[1:]), DIM))) for document in left]
         await a.write("c", lambda store: store.fill(begun, made))
-        assert (await nearest(b, 3))[0] == "d3", "the former encoder serves until the switch"
+        assert (await nearest(b, 3, begun.version))[0] == "d3", "the former encoder serves until the switch"
         version = await a.switch("c")
         for each in (a, b):
             collection, _ = await each.current("c", version)
