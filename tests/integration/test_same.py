@@ -19,9 +19,9 @@ DIFFERENT = [
     ("error 76577", "error 76578", "number", "76577", "76578"),
     ("How do I turn on dark mode?", "How do I turn off dark mode?", "replaced", "on", "off"),
     ("We are open every day.", "We are closed every day.", "replaced", "open", "closed"),
-    ("Anna called Otto", "Anna called Peter", "replaced", "Otto", "Peter"),
     ("We deliver daily except weekends.", "We deliver daily.", "only", "except weekends", ""),
-    ("Flights from Paris to London", "Flights from London to Paris", "order", "Paris London", "London Paris"),
+    ("Anna called Otto", "Otto called Anna", "order", "Anna called Otto", "Otto called Anna"),
+    ("How to increase my salary", "How to decrease my salary", "replaced", "increase", "decrease"),
     ("Do you ship to Canada?", "Do you ship to Mexico?", "replaced", "Canada", "Mexico"),
 ]
 SAME = [
