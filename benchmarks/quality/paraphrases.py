@@ -1,4 +1,4 @@
-"""How often are different texts taken for the same, beside how often the same are?
+"""False hits at equal hit rates: how often are different texts classified as the same?
 
     python -m benchmarks.quality.paraphrases --data "$SEMBLANCE_DATA"
 

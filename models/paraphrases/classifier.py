@@ -109,7 +109,7 @@ class ParaphraseClassifier:
         before, after = partners(a, b)
         left, right = self._penalties(a, b, before), self._penalties(b, a, after)
         missing = lacking(a.numbers, b.numbers), lacking(b.numbers, a.numbers)
-        negation = NEGATION * ((a.negations.sum() - b.negations.sum()) % 2)
+        negation = NEGATION * float((a.negations.sum() - b.negations.sum()) % 2)
         squares = sum(float((both.sum(axis=0) ** 2).sum()) for both in (left, right))
         length = float(np.sqrt(squares + NUMBER**2 * sum(map(len, missing)) + negation**2))
         text = -float(self.tensors["text"]) * (1 - _mean_cosine(a, b))

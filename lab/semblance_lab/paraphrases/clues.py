@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -12,7 +11,7 @@ import torch
 from torch import Tensor
 
 from semblance.models.embeddings import Floats
-from semblance.models.paraphrases.numbers import Number
+from semblance.models.paraphrases.classifier import lacking
 from semblance.models.paraphrases.partners import Partners, partners
 from semblance.models.paraphrases.words import TextWords
 from semblance.models.protocols import Encoder, Track
@@ -112,19 +111,19 @@ class ClueTable:
         """
         starts = dict(zip(words, np.cumsum([0, *map(len, words.values())]).tolist(), strict=False))
         sides: tuple[list[_Side], list[_Side]] = ([], [])
-        lacking, negated, cosines = [], [], []
+        missing, negated, cosines = [], [], []
         for pair in track(pairs, "comparing words"):
             texts = (pair.a, pair.b)
             a, b = both = [_in_float32(words[text]) for text in texts]
             for k, found in enumerate(partners(a, b)):
                 sides[k].append(_side(both[k], found, starts[texts[k]], starts[texts[1 - k]]))
-            lacking.append((_lacking(a.numbers, b.numbers), _lacking(b.numbers, a.numbers)))
+            missing.append((len(lacking(a.numbers, b.numbers)), len(lacking(b.numbers, a.numbers))))
             negated.append(float(a.negations.sum() % 2 != b.negations.sum() % 2))
             cosines.append(_cosine(a.vectors.sum(axis=0), b.vectors.sum(axis=0)))
         return cls(
             vectors=torch.from_numpy(np.concatenate([each.vectors for each in words.values()])),
             sides=(_joined(sides[0]), _joined(sides[1])),
-            lacking=torch.tensor(lacking, dtype=torch.float32),
+            lacking=torch.tensor(missing, dtype=torch.float32),
             negated=torch.tensor(negated, dtype=torch.float32),
             cosine=torch.tensor(cosines, dtype=torch.float32),
         )
@@ -166,11 +165,6 @@ def _side(words: TextWords, found: Partners, start: int, other_start: int) -> _S
 def _joined(sides: Sequence[_Side]) -> _Side:
     counts, *others = (torch.cat(columns) for columns in zip(*sides, strict=True))
     return _Side(torch.cat([torch.zeros(1, dtype=torch.int64), counts.cumsum(0)]), *others)
-
-
-def _lacking(a: Sequence[Number], b: Sequence[Number]) -> int:
-    """Count of the numbers of a without an equal in b."""
-    return (Counter(number.key for number in a) - Counter(number.key for number in b)).total()
 
 
 def _cosine(a: Floats, b: Floats) -> float:

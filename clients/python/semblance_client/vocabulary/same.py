@@ -39,7 +39,7 @@ class Reason(ResponseBody):
     kind: Literal["number", "negation", "replaced", "only", "order"]
     """A number that differs; a negation in one text; words replaced by others, or in one text only; another order."""
     log_odds: float
-    """What it takes from the log-odds, below 0."""
+    """Its contribution to the log-odds, below 0."""
     a: list[Place]
     """The words in the first text; empty if they are in the second one only."""
     b: list[Place]
@@ -59,7 +59,7 @@ class Verdict(ResponseBody):
     base: float
     """Log-odds of two texts with the same words."""
     rest: float
-    """What is taken from the log-odds by all that is not in the reasons."""
+    """Contribution of everything that is not in the reasons."""
     reasons: list[Reason]
     """The heaviest first."""
 
