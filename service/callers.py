@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any
@@ -92,6 +93,16 @@ def narrow_to(collection: str) -> None:
     permission = _permission.get()
     if permission.collections:
         _permission.set(replace(permission, collections=(collection,)))
+
+
+@contextmanager
+def without_limits() -> Iterator[None]:
+    """Let the block reach everything: work of the service itself, whose results are not returned."""
+    token = _permission.set(UNLIMITED)
+    try:
+        yield
+    finally:
+        _permission.reset(token)
 
 
 def current_caller() -> str:

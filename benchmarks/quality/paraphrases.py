@@ -75,13 +75,13 @@ class Row:
     taken: Mapping[str, float]
 
 
-def pairs_of(data: Path) -> Iterator[Pair]:
-    """Pairs of all kinds; the same ones are `duplicates` and `synonyms`."""
+def pairs_of(data: Path, count: int = COUNT) -> Iterator[Pair]:
+    """Pairs of all kinds, at most `count` of questions by label; the same ones are `duplicates` and `synonyms`."""
     rng = random.Random(SEED)
     questions = [*read_tsv(data / "paraphrase" / "qqp_sample.dev.tsv", ("sentence1", "sentence2", "label"))]
     for label, kind in (("1", DUPLICATES), ("0", "questions")):
         rows = [row for row in questions if row.text("label") == label]
-        for row in rng.sample(rows, min(COUNT, len(rows))):
+        for row in rng.sample(rows, min(count, len(rows))):
             yield Pair(kind, row.text("sentence1"), row.text("sentence2"))
     contrast = [*read_tsv(data / "contrast" / "breaking_nli.tsv", ("sentence1", "sentence2", "label", "category"))]
     for row in contrast:

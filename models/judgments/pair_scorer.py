@@ -34,7 +34,7 @@ class PairScorer:
         """
         want = required_vectors(*map(similarity, measures))
         scores: dict[str, list[Doubles]] = {name: [np.zeros(0)] for name in measures}
-        for pairs in self._embed_pairs(left, right, want):
+        for pairs in self.embedded_pairs(left, right, want):
             for name in measures:
                 scores[name].append(self._score(name, pairs))
         return {name: np.concatenate(parts) for name, parts in scores.items()}
@@ -43,7 +43,7 @@ class PairScorer:
         score = similarity(measure).score
         return np.array([score(a, b) for a, b in self.track(pairs, measure)], np.float64)
 
-    def _embed_pairs(
+    def embedded_pairs(
         self, left: Sequence[str], right: Sequence[str], want: Want
     ) -> Iterator[list[tuple[TokenEmbeddings, TokenEmbeddings]]]:
         """Yield the embedded pairs, in blocks that bound the memory of tokens."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -103,6 +104,14 @@ class ParaphraseClassifier:
                 f"{file} holds no paraphrase classifier: these tensors are missing or unknown: {different}"
             )
         return cls(tensors)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the weights."""
+        digest = hashlib.sha256()
+        for name in sorted(self.tensors):
+            digest.update(name.encode() + np.ascontiguousarray(self.tensors[name]).tobytes())
+        return digest.hexdigest()
 
     def classify(self, a: TextWords, b: TextWords) -> Classified:
         """The log-odds of two texts of n >= 1 and m >= 1 words."""

@@ -137,6 +137,7 @@ OTHER_CODES: Mapping[str, tuple[int, str]] = {
     "not_calibrated": (422, "A least probability, and a measure without a calibration under the model"),
     "not_finite": (422, "NaN or infinity where a number is stored or compared"),
     "out_of_range": (422, "A number or a list outside its limits"),
+    "reserved_field": (422, "Metadata of a cached answer under a name that the cache needs"),
     "text_field": (422, "A text field of the collection, which changes only with the whole document"),
     "text_too_long": (
         422,

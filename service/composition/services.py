@@ -12,7 +12,7 @@ from semblance.service.caches.memory import MemoryCache
 from semblance.service.composition.encoding import open_worker
 from semblance.service.composition.stores import Stores, open_stores
 from semblance.service.model_loading.calibrations import read_calibrations
-from semblance.service.model_loading.classifiers import read_classifiers
+from semblance.service.model_loading.classifiers import served_classifiers
 from semblance.service.model_loading.device import device_for, load_encoder, load_reranker
 from semblance.service.model_loading.lazy_loads import LazyLoads
 from semblance.service.model_loading.refused_models import RefusedModels
@@ -46,6 +46,8 @@ from semblance.service.usecases.explain.best_passages import BestPassages
 from semblance.service.usecases.explain.difference import ExplainDifference
 from semblance.service.usecases.explain.explain import Explain
 from semblance.service.usecases.glossaries import Glossaries
+from semblance.service.usecases.paraphrases.caches import Caches
+from semblance.service.usecases.paraphrases.nearest import JudgeNearest
 from semblance.service.usecases.paraphrases.same import Same
 from semblance.service.usecases.pruning.prune import Prune
 from semblance.service.usecases.reembed import Reembedder
@@ -109,7 +111,7 @@ async def open_services(
             readiness.refused = lambda: models.refused
             truncations = read_truncations(settings.truncate, [*models.files, *models.refused])
             texts = TextEmbedder(worker, cache, metrics, settings.max_text_chars, truncations)
-            use_cases = _use_cases(settings, models, stores, texts)
+            use_cases = _use_cases(settings, models, stores, texts, metrics)
             page = MetricsPage(metrics, stores.collections, stores.show)
             yield Services(settings, models, metrics, readiness, drawing, page, *use_cases)
     finally:
@@ -118,14 +120,19 @@ async def open_services(
         await cache.close()
 
 
-def _use_cases(settings: Settings, models: LazyModels, stores: Stores, texts: TextEmbedder) -> list[object]:
+def _use_cases(
+    settings: Settings, models: LazyModels, stores: Stores, texts: TextEmbedder, metrics: Metrics
+) -> list[object]:
     limits = RequestLimits.of(settings)
+    classifiers = served_classifiers(settings.home.expanduser())
     access = LimitedAccess(stores.collections)  # no use case has the access without limits
     collections = Collections(models, access)
     embedder = DocumentEmbedder(texts)
     best_passages = BestPassages(collections, access, texts)
     duplicates = FindDuplicates(collections, access, texts)
     index_documents = IndexDocuments(collections, access, embedder)
+    by_filter = DocumentsByFilter(access, limits)
+    nearest = JudgeNearest(collections, access, texts, classifiers)
     return [
         collections,
         index_documents,
@@ -135,7 +142,7 @@ def _use_cases(settings: Settings, models: LazyModels, stores: Stores, texts: Te
         Search(collections, access, models.rerankers, texts, models.calibrations, limits),
         Suggest(access),
         Glossaries(access),
-        DocumentsByFilter(access, limits),
+        by_filter,
         ChangeMetadata(access, limits),
         duplicates,
         StoreDocuments(index_documents, duplicates, limits),
@@ -144,7 +151,8 @@ def _use_cases(settings: Settings, models: LazyModels, stores: Stores, texts: Te
         ExplainDifference(best_passages),
         Embed(models, texts),
         Prune(models, texts, limits),
-        Same(models, texts, read_classifiers(), limits),
+        Same(models, texts, classifiers, access, nearest, limits),
+        Caches(nearest, index_documents, by_filter, metrics),
         Rerank(models, models.rerankers, texts, models.calibrations),
     ]
 

@@ -22,6 +22,7 @@ from prometheus_client import (
 from semblance.service.observability.stages import STAGES, Stage
 from semblance.service.ports.embedding import Miss, Urgency
 from semblance.service.ports.indexes import IndexState
+from semblance.service.ports.paraphrases import LookupOutcome
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
@@ -62,6 +63,14 @@ class Metrics:
         self.batch_texts = histogram("semblance_batch_texts", "Texts in one batch of the model.", buckets=_COUNTS)
         self.batch_tokens = counter("semblance_batch_tokens", "Tokens of the texts given to the model.")
         self.cache_lookups = counter("semblance_cache_lookups", "Embeddings looked up: hit, or why not.", ("outcome",))
+        self.answer_lookups = counter(
+            "semblance_semantic_cache_lookups",
+            "Lookups of semantic caches: hit, or why the nearest text was refused.",
+            ("outcome",),
+        )
+        self.saved_tokens = counter(
+            "semblance_semantic_cache_saved_tokens", "Tokens that hits of these would have cost."
+        )
         # looking up a series by its labels takes longer than counting
         self._requests = cache(self.requests.labels)
         self._request_seconds = cache(self.request_seconds.labels)
@@ -78,6 +87,8 @@ class Metrics:
         self._left_out = gauge("semblance_collections_left_out", "Collections of it that could not be copied.")
         for outcome in ("hit", *get_args(Miss)):  # a rate needs the zero that came before
             self.cache_lookups.labels(outcome)
+        for found in get_args(LookupOutcome):
+            self.answer_lookups.labels(found)
         for stage in STAGES:
             self.stage_seconds.labels(stage)
         self._queued_tokens = {urgency: self.queued_tokens.labels(urgency) for urgency in get_args(Urgency)}
@@ -107,6 +118,11 @@ class Metrics:
         """Count cache lookups of embeddings."""
         for outcome, count in collections.Counter(outcomes).items():
             self._cache_lookups(outcome).inc(count)
+
+    def add_answer_lookup(self, outcome: LookupOutcome, saved_tokens: int) -> None:
+        """Count a lookup of a semantic cache, and the tokens that it saved."""
+        self.answer_lookups.labels(outcome).inc()
+        self.saved_tokens.inc(saved_tokens)
 
     def initialize(self, routes: Iterable[tuple[str, str]], codes: Iterable[str]) -> None:
         """Create the series of these routes (path, method) and problem codes at zero."""

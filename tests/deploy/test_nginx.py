@@ -41,6 +41,7 @@ READS = [
         )
     ),
     *(("POST", f"/collections/a/{path}") for path in ("count", "list", "map")),
+    ("POST", "/caches/a/lookup"),
     *(("POST", path) for path in ("/v1/embeddings", "/rerank", "/v2/rerank", "/score", "/pooling", "/", "/embed_all")),
     *(("POST", f"/api/{path}") for path in ("embed", "embeddings", "show")),
     *(("POST", path) for path in ("/embeddings", "/search/", "/openai/deployments/a/embeddings?api-version=1")),
@@ -58,6 +59,7 @@ WRITES = [
         (*request, "application/json")
         for request in (
             ("POST", "/collections/a/delete"),
+            ("POST", "/caches/a/store"),
             ("PATCH", "/collections/a/documents"),
             ("PUT", "/collections/a/glossary"),
             ("PUT", "/aliases/a"),

@@ -22,10 +22,11 @@ NAME = "small questions"
 
 
 class Calibrated(NamedTuple):
-    """A running service with one calibrated measure, and the file of that calibration."""
+    """A running service with one calibrated measure and a bound on false hits, and the files of both."""
 
     api: Api
     file: dict[str, Any]
+    bound: dict[str, Any]
 
 
 def labeled_pairs(folder: Path) -> Path:
@@ -45,9 +46,14 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Calibrated]:
     ran = semblance("calibrate", pairs, "--measure", "rcmd_words", "--name", NAME, "--home", str(home))
     assert ran.returncode == 0, ran.stderr
     assert "restart the service" in ran.stdout
-    [file] = (home / "calibrations").iterdir()
+    [file] = (home / "calibrations").glob("*.json")
+    ran = semblance("calibrate", pairs, "--same", "--allowed", "0.05", "--name", NAME, "--home", str(home))
+    assert ran.returncode == 0, ran.stderr
+    assert "With 95 % confidence, that takes at most 0.05 of the pairs that differ" in " ".join(ran.stdout.split())
+    assert re.search(r"0\.01 +\W needs 299", ran.stdout)
+    [bound] = (home / "calibrations" / "same").iterdir()
     with served(home, sample="1") as (_, api):
-        yield Calibrated(api, json.loads(file.read_text("utf-8")))
+        yield Calibrated(api, *(json.loads(each.read_text("utf-8")) for each in (file, bound)))
 
 
 def expected(service: Calibrated, scores: Any) -> Any:
@@ -135,6 +141,21 @@ def test_models_list_their_calibrations(service: Calibrated) -> None:
     assert (models["minilm"], models["minilm-graded"]) == ([], [own])
 
 
+def test_verdicts_follow_the_fitted_cut(service: Calibrated, tmp_path: Path) -> None:
+    rows = [line.split("\t") for line in labeled_pairs(tmp_path).read_text("utf-8").splitlines()[1:]]
+    found = service.api.ok("/same", {"pairs": [{"a": a, "b": b} for a, b, _ in rows]})
+    bound = found["bound"]
+    assert bound == service.bound["bound"]
+    assert (bound["data"], bound["allowed"], bound["different"], bound["same"]) == (NAME, 0.05, 72, 48)
+    taken = [each["verdict"] == "same" for each in found["verdicts"]]
+    assert taken == [each["log_odds"] >= bound["cut"] for each in found["verdicts"]]
+    hits, false_hits = (
+        sum(same for same, row in zip(taken, rows, strict=True) if row[2] == label) for label in ("1", "0")
+    )
+    assert hits == round(48 * bound["hit_rate"])
+    assert false_hits == 0  # more than none of 72 pairs could be more than 5 percent of all
+
+
 def test_unusable_pairs_are_refused_by_name(tmp_path: Path) -> None:
     few = write_table(tmp_path / "few.tsv", [("sentence1", "sentence2", "label"), ("a cat", "a dog", 1), ("a", "b", 0)])
     graded = write_table(tmp_path / "graded.tsv", [("sentence1", "sentence2", "score"), ("a", "b", 1), ("c", "d", 2)])
@@ -142,6 +163,11 @@ def test_unusable_pairs_are_refused_by_name(tmp_path: Path) -> None:
         ((f"labels:{few}",), "has 2 pairs, 1 of which match: a calibration needs 100 pairs or more"),
         ((f"pairs:{graded}",), "--same-from"),
         ((f"triplets:{few}", "--measure", "nosuch"), "nosuch"),
+        (
+            (f"labels:{labeled_pairs(tmp_path)}", "--same"),
+            "72 pairs that differ, and a bound of 0.01 needs 299 or more",
+        ),
+        ((f"labels:{labeled_pairs(tmp_path)}", "--same", "--model", "minilm"), "minilm has no paraphrase classifier"),
     ):
         assert said in semblance("calibrate", *arguments, "--home", str(tmp_path / "home")).stderr
     assert not (tmp_path / "home").exists()

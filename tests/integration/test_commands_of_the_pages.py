@@ -145,6 +145,7 @@ COMMANDS: Mapping[str, Run | Serve | Parse] = {
         "it reads standard input; tests/integration/test_mcp.py runs it"
     ),
     'semblance calibrate labels:pairs.csv --name "support questions"': Run(),
+    'semblance calibrate labels:pairs.csv --same --allowed 0.01 --name "support questions"': Run(),
     "semblance key new ops --scope read --scope write --scope admin": Run(),
     # evaluation
     "semblance evaluate --sets labels:questions.csv "
@@ -298,7 +299,7 @@ def workspace(tmp_path: Path, models: Path, monkeypatch: pytest.MonkeyPatch) -> 
     write(tmp_path / "tickets.csv", "number,subject,body", "1,Lamp,It flickers.")
     write(tmp_path / "corpus.txt", *(" ".join(three) for three in permutations(WORDS, 3)))
     write(tmp_path / "questions.csv", "question1,question2,is_duplicate", "a cat,the cat,1", "a house,today,0")
-    labeled = [(f"{a} {b}", f"{b} {c}", int(a == c)) for a in WORDS[:8] for b in WORDS[:4] for c in WORDS[:4]]
+    labeled = [(f"{a} {b}", f"{b} {c}", int(a == c)) for a in WORDS[:8] for b in WORDS[:8] for c in WORDS[:8]]
     write(tmp_path / "pairs.csv", "sentence1,sentence2,label", *(",".join(map(str, row)) for row in labeled))
     ranking = {"query": "a cat", "candidates": ["the cat", "old"], "relevance": [1, 0]}
     write_json(tmp_path / "out" / "ranking" / "threads.jsonl", ranking, ranking)

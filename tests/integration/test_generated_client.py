@@ -93,7 +93,11 @@ def compare_and_explain(client: GeneratedClient) -> None:
     kept, dropped = client.call("prune_documents", body=pruning).documents
     assert ([each.text for each in kept.kept], len(dropped.dropped)) == ([TEXT], 1)
     differing = client.SameRequest(pairs=[client.Pair(a="Go to Rome.", b="Go to Oslo.")])
-    assert str(client.call("classify_pairs", body=differing).verdicts[0].reasons[0].kind) == "replaced"
+    assert str(client.call("judge_texts", body=differing).verdicts[0].reasons[0].kind) == "replaced"
+    entry = client.CacheStoreRequest(text=TEXT, answer="Pets.", ttl_s=60)
+    client.call("store_answer", name="default", body=entry)
+    found = client.call("look_up_answer", name="default", body=client.LookupRequest(text=TEXT))
+    assert (found.hit.text, found.hit.answer) == (TEXT, "Pets.")
     asked = client.call("explain", a=TEXT, b=TEXT, measure=client.ExplainMeasure.WORD_MOVERS)
     assert (asked.score, asked.measure, asked.truncated) == (0.0, "word_movers", False)
 

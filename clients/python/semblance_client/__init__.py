@@ -22,6 +22,7 @@ from semblance_client.errors import (
 )
 from semblance_client.steps import Call, ListCall, Request, Retries
 from semblance_client.vocabulary.aliases import Alias
+from semblance_client.vocabulary.caches import CacheEntry, CacheStored, Lookup, Refusal
 from semblance_client.vocabulary.collections import Collection
 from semblance_client.vocabulary.difference import ComparedDocument, DifferencePart, Partner, ScoreDifference, Share
 from semblance_client.vocabulary.documents import (
@@ -39,7 +40,7 @@ from semblance_client.vocabulary.models import CalibratedMeasure, Measure, Model
 from semblance_client.vocabulary.other_apis import Embedding, Embeddings, RankedDocument, Ranking, Span
 from semblance_client.vocabulary.prune import DroppedSentence, KeptSentence, Pruned, PrunedDocument
 from semblance_client.vocabulary.responses import Calibration
-from semblance_client.vocabulary.same import Place, Reason, Verdict, Verdicts
+from semblance_client.vocabulary.same import FalseHitBound, Place, Reason, Verdict, Verdicts
 from semblance_client.vocabulary.search import Hit, Hits, SearchResults
 from semblance_client.vocabulary.similarity import Similarities, SimilarityMatrix
 
@@ -47,6 +48,8 @@ __all__ = [
     "Alias",
     "AsyncClient",
     "BadRequest",
+    "CacheEntry",
+    "CacheStored",
     "CalibratedMeasure",
     "Calibration",
     "Call",
@@ -65,6 +68,7 @@ __all__ = [
     "Embedding",
     "Embeddings",
     "Explanation",
+    "FalseHitBound",
     "Forbidden",
     "FoundDuplicates",
     "Hit",
@@ -73,6 +77,7 @@ __all__ = [
     "LineProblem",
     "Link",
     "ListCall",
+    "Lookup",
     "Measure",
     "Model",
     "NotFound",
@@ -87,6 +92,7 @@ __all__ = [
     "Ranking",
     "ReadDocument",
     "Reason",
+    "Refusal",
     "RejectedDocuments",
     "Request",
     "Retries",

@@ -11,7 +11,7 @@ import httpx2
 
 from semblance_client.calls import storage, texts
 from semblance_client.calls.duplicates import duplicates
-from semblance_client.calls.paraphrases import same
+from semblance_client.calls.paraphrases import look_up, same, same_documents, store_answer
 from semblance_client.calls.pruning import prune
 from semblance_client.calls.upload import upload
 from semblance_client.connection import LOCAL_URL, TIMEOUT_S, address_of, options_of, with_signature
@@ -89,6 +89,9 @@ class AsyncClient:
     suggest = _method(texts.suggest)
     prune = _method(prune)
     same = _method(same)
+    same_documents = _method(same_documents)
+    look_up = _method(look_up)
+    store_answer = _method(store_answer)
     explain = _method(texts.explain)
     explain_difference = _method(texts.explain_difference)
     embed = _method(texts.embed)

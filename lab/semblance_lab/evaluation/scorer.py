@@ -61,7 +61,7 @@ class LocalScorer(PairScorer):
     ) -> Iterator[dict[str, LinkList]]:
         """See `Scorer`."""
         explainers = {name: explainable(name) for name in measures if explains(name)}
-        for pairs in self._embed_pairs(left, right, "tokens"):
+        for pairs in self.embedded_pairs(left, right, "tokens"):
             for a, b in self.track(pairs, "explaining"):
                 explanations = {name: _explanation(explainer, a, b) for name, explainer in explainers.items()}
                 yield {

@@ -19,12 +19,12 @@ from semblance.service.observability.metrics import Metrics
 METRICS = "/metrics"
 
 _DOCUMENT = re.compile(r"/collections/[^/]+/documents/.*", re.DOTALL)
-_DELETE = re.compile(r"/collections/[^/]+/delete")
+_DELETE_OR_STORE = re.compile(r"/collections/[^/]+/delete|/caches/[^/]+/store")
 _OPEN = re.compile(r"/|/playground/.*|/live|/ready|/health|/docs|/docs/assets/.*|/openapi\.json")
 _READ_BY_POST = re.compile(  # queries too long for a URL
     r"/|/similarity|/search|/suggest|/prune|/same|/explain(/difference)?|/rerank|/score|/pooling|/embed|/embed_all|/tokenize|/decode"
     r"|/api/(embed|embeddings|show)|/v1/(embed|embeddings|rerank|score|tokenize)|/v2/(embed|rerank)|/openai/deployments/[^/]+/embeddings"
-    r"|/collections/[^/]+/(count|list|duplicates|map)"
+    r"|/collections/[^/]+/(count|list|duplicates|map)|/caches/[^/]+/lookup"
 )
 
 
@@ -40,7 +40,7 @@ def scope_of(method: str, path: str) -> KeyScope:
         return "read"
     if method in ("POST", "PATCH", "DELETE") and (is_documents(path) or _DOCUMENT.fullmatch(path)):
         return "write"
-    if method == "POST" and _DELETE.fullmatch(path):
+    if method == "POST" and _DELETE_OR_STORE.fullmatch(path):
         return "write"
     return "admin"
 

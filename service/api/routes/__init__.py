@@ -3,6 +3,7 @@
 from semblance.service.api.other_apis import cohere, ollama, openai, rerank, tei, vllm
 from semblance.service.api.routes import (
     aliases,
+    caches,
     collections,
     documents,
     duplicates,
@@ -25,6 +26,7 @@ _MODULES = (
     explain_difference,
     prune,
     same,
+    caches,
     rerank,
     vllm,
     openai,

@@ -1,4 +1,4 @@
-"""POST /same: whether pairs of texts say the same, and the words that speak against it."""
+"""POST /same: whether texts say the same, and the words that speak against it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ router = APIRouter(tags=["compare"], route_class=JsonRoute)
 
 
 @router.post("/same", summary="Say whether texts are the same", response_model=Verdicts)
-async def classify_pairs(body: SameRequest, same: Use[Same]) -> Response:
-    """Say of pairs of English texts whether they say the same, and what speaks against it."""
+async def judge_texts(body: SameRequest, same: Use[Same]) -> Response:
+    """Say of English texts whether they say the same, and what speaks against it.
+
+    Of pairs, or of one text and the documents of a collection that are nearest to it.
+    """
     verdicts = await same.same(body)
     return await json_answer("verdicts", len(verdicts.verdicts), verdicts.model_dump_json)

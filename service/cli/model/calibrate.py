@@ -1,4 +1,4 @@
-"""`semblance calibrate`: fit the probability that people call a pair the same."""
+"""`semblance calibrate`: fit probabilities, or a bound on false hits, to labeled pairs."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ from semblance.models.judgments.reliability import Reliability, Scored, cross_fi
 from semblance.models.judgments.user_tables import PAIR_LAYOUTS, read_user_data, renamed_columns
 from semblance.models.protocols import Encoder
 from semblance.models.text import Booleans
+from semblance.service.cli.model.calibrate_same import fit_bound
 from semblance.service.cli.toolbox.console import TextTable, loop_bars, print_line, print_table
 from semblance.service.cli.toolbox.exits import exit_on
 from semblance.service.cli.toolbox.lab import lab_module
 from semblance.service.cli.toolbox.options import Columns, Data, SameFrom, require_entries
 from semblance.service.model_loading.calibrations import CalibrationFile, ReliabilityBin, save_calibration
+from semblance.service.model_loading.classifiers import save_bound
 from semblance.service.model_loading.device import load_model
 from semblance.service.settings import read_settings
 
@@ -48,6 +50,15 @@ def calibrate(  # noqa: PLR0913 - one parameter an option
         ),
     ] = None,
     measure: Annotated[list[str], typer.Option(help="Measures, comma-separated.")] = [MEASURES],  # noqa: B006 - Typer copies it
+    same: Annotated[
+        bool, typer.Option("--same", help="Fit the cut of POST /same that keeps false hits below a bound.")
+    ] = False,
+    allowed: Annotated[
+        float,
+        typer.Option(
+            min=0.0001, max=0.5, help="With --same: largest share of different pairs that are taken for the same."
+        ),
+    ] = 0.01,
     name: Annotated[
         str | None,
         typer.Option(help="Name of the data, shown beside each probability.", show_default="of the file or benchmark"),
@@ -67,11 +78,15 @@ def calibrate(  # noqa: PLR0913 - one parameter an option
     on pairs that the map was not fitted to. It holds for texts of the same kind only: fit to pairs of yours. Both texts
     are encoded as queries; for models that encode documents differently, it does not hold for search.
 
+    With --same, the log-odds of POST /same get a cut instead: with 95 % confidence, at most a share --allowed of the
+    pairs that differ are taken for the same. A bound of 0.01 needs 299 pairs that differ.
+
     \b
     Examples:
       semblance calibrate labels:pairs.csv --name "support questions"
       semblance calibrate pairs:graded.tsv --same-from 4 --measure rcmd_words
       semblance calibrate qqp_dev --model minilm
+      semblance calibrate labels:pairs.csv --same --allowed 0.01
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     measures, settings = require_entries(measure, "--measure"), read_settings(home=home)
     with exit_on(SemblanceError, OSError, ValueError):
@@ -79,11 +94,15 @@ def calibrate(  # noqa: PLR0913 - one parameter an option
             similarity(each)  # an unknown name fails before any work is done
         found = _labeled_pairs(pairs, _read(pairs, data, columns), same_from)
         shown = name or Path(pairs.partition(":")[2] or pairs).stem
-        fitted = _fit_all(load_model(model, settings), measures, found, shown)
-        files = [save_calibration(settings.home.expanduser(), each) for each in fitted]
-    header = ("measure", "pairs", "matches", "calibration error", "Brier score")
-    print_table(TextTable(f"{fitted[0].model}, fitted to {shown}", header, tuple(_rows(fitted))))
-    print_line(Console(), f"kept in {files[0].parent}; restart the service to use them")
+        encoder, folder = load_model(model, settings), settings.home.expanduser()
+        if same:
+            kept = [save_bound(folder, fit_bound(encoder, found, shown, allowed))]
+        else:
+            fitted = _fit_all(encoder, measures, found, shown)
+            kept = [save_calibration(folder, each) for each in fitted]
+            header = ("measure", "pairs", "matches", "calibration error", "Brier score")
+            print_table(TextTable(f"{encoder.name}, fitted to {shown}", header, tuple(_rows(fitted))))
+    print_line(Console(), f"kept in {kept[0].parent}; restart the service to use them")
 
 
 def _read(name: str, data: Path | None, columns: Sequence[str]) -> GradedPairs | LabeledPairs:

@@ -42,7 +42,7 @@ async def _kept(
     scorer: PassageScorer, query: TokenEmbeddings, hits: Sequence[SearchHit], keep: Keep
 ) -> tuple[list[SearchHit], KeptTotals]:
     passages = {key: text for hit in hits for key, text in hit.texts.items()}
-    tokens = await scorer.of_tokens(hits, passages, lambda each: each)
+    tokens = await scorer.of_tokens([hit.document for hit in hits], passages, lambda each: each)
 
     def choose() -> tuple[list[SearchHit], KeptTotals]:
         stretches = [each for number, hit in enumerate(hits) for each in _stretches(number, hit, tokens)]

@@ -19,11 +19,10 @@ from semblance.models.text import TokenizedText
 from semblance.models.tokenization.glossary import NO_GLOSSARY, Glossary
 from semblance.service.observability.stages import timed
 from semblance.service.ports.document_store import DocumentReader
-from semblance.service.ports.documents import Collection, CutDocuments, PassageKey
+from semblance.service.ports.documents import Collection, CutDocuments, Document, PassageKey
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.threads import until_left
 from semblance.service.turns import in_thread
-from semblance.service.usecases.search.results import SearchHit
 from semblance.service.usecases.text_embedder import InputText, TextEmbedder
 
 log = logging.getLogger(__name__)
@@ -92,11 +91,11 @@ class PassageScorer:
 
     async def of_tokens(
         self,
-        hits: Sequence[SearchHit],
+        documents: Sequence[Document],
         passages: Mapping[PassageKey, str],
         work: Callable[[TokenEmbeddings], Item],
     ) -> dict[PassageKey, Item]:
-        """In a thread, apply `work` to the token vectors of passages of the hits.
+        """In a thread, apply `work` to the token vectors of passages of documents that were read.
 
         They have these texts, and come from token codes or, without any, are encoded.
         """
@@ -106,7 +105,7 @@ class PassageScorer:
 
         done: dict[PassageKey, Item] = {}
         if self._coded:
-            done = await self.access.search(lambda store: of_all(self._stored_tokens(hits, passages, store)))
+            done = await self.access.search(lambda store: of_all(self._stored_tokens(documents, passages, store)))
         if missing := {passage: text for passage, text in passages.items() if passage not in done}:
             done |= await in_thread(of_all, await self.embed(missing, "tokens"))
         return done
@@ -116,13 +115,13 @@ class PassageScorer:
         return self.collection.settings.tokens == "int8"
 
     def _stored_tokens(
-        self, hits: Sequence[SearchHit], passages: Mapping[PassageKey, str], store: DocumentReader
+        self, documents: Sequence[Document], passages: Mapping[PassageKey, str], store: DocumentReader
     ) -> dict[PassageKey, TokenEmbeddings]:
-        """In a search thread: token vectors of documents that have not changed since the search."""
+        """In a search thread: token vectors of documents that have not changed since they were read."""
         name, settings = self.collection.name, self.collection.settings
         codes = store.codes(name, list(passages), settings.generation)
-        now = store.get(name, [hit.document.id for hit in hits])
-        unchanged = {hit.document.id for hit in hits if now.get(hit.document.id) == hit.document}
+        now = store.get(name, [document.id for document in documents])
+        unchanged = {document.id for document in documents if now.get(document.id) == document}
         texts = self.encoder.tokenize(list(passages.values()), "document", "END")
         usable = {
             passage: text

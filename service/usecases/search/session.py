@@ -267,7 +267,7 @@ class SearchSession:
         with timed("highlight"):
             explainer, glossary = explainable(HIGHLIGHT_MEASURE), self.params.glossary
             found = await self.scorer.of_tokens(
-                hits,
+                [hit.document for hit in hits],
                 {hit.best: hit.text for hit in hits},
                 lambda tokens: highlight(explain_passages(explainer, query, tokens, glossary).by_word(), options),
             )

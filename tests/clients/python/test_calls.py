@@ -44,6 +44,7 @@ RERANK: Body = {"measure": "cosine", "model": "minilm", "top_n": 2, "explain": T
         ),
         ("embed", [TEXTS, "minilm"], EMBED, "v1/embeddings", {"input": TEXTS, "model": "minilm"}),
         ("same", [[(PARCEL, "x")]], {"model": "minilm-graded"}, "same", {"pairs": [{"a": PARCEL, "b": "x"}]}),
+        ("same_documents", [PARCEL], {"k": 2, "filter": {"category": "shipping"}}, "same", {"text": PARCEL}),
         ("prune", [PARCEL, TEXTS], {"model": "minilm"}, "prune", {"query": PARCEL, "documents": TEXTS}),
         ("rerank", [PARCEL, [*TEXTS, ""]], RERANK, "v2/rerank", {"query": PARCEL, "documents": [*TEXTS, ""]}),
     ],

@@ -104,6 +104,30 @@ def ids(answer: httpx2.Response) -> set[str]:
     return {hit["id"] for hit in result["hits"]}
 
 
+def test_a_cache_never_answers_across_keys(send: Send) -> None:
+    text, lookup = "How do I turn on dark mode?", "/caches/faq/lookup"
+    for key in (ACME, ZETA, OMEGA):
+        sent = send(key, "POST", "/caches/faq/store", {"text": text, "answer": key, "ttl_s": 1000})
+        assert sent.status_code == 200, sent.text
+    for key in (ACME, ZETA, OMEGA):
+        found = send(key, "POST", lookup, {"text": text}).json()
+        assert (found["hit"]["answer"], found["hit"]["metadata"]) == (key, {"tenant": key})
+    near = {"text": "How do I turn off dark mode?"}
+    assert [each["text"] for each in send(ACME, "POST", lookup, near).json()["refused"]] == [text]
+    sent = send(ACME, "POST", "/caches/faq/store", {"text": text, "answer": 1, "metadata": {"tenant": "zeta"}})
+    assert (sent.status_code, sent.json()["errors"][0]["pointer"]) == (403, "")
+    assert send(ZETA, "POST", "/caches/hr/lookup", near).status_code == 404
+
+
+def test_expired_answers_of_other_keys_are_deleted(send: Send) -> None:
+    entry = send(ACME, "POST", "/caches/faq/store", {"text": "A cat?", "answer": 1, "ttl_s": 1}).json()
+    until(lambda: send(ACME, "POST", "/caches/faq/lookup", {"text": "A cat?"}).json()["hit"] is None)
+    assert entry["id"] in {each["id"] for each in stored(send)}
+    assert send(OMEGA, "POST", "/caches/faq/store", {"text": "A dog?", "answer": 2}).status_code == 200
+    assert entry["id"] not in {each["id"] for each in stored(send)}
+    assert {each["id"] for each in stored(send)} >= set("abszn")
+
+
 def test_no_route_reads_a_hidden_document(send: Send) -> None:
     """tests/service/replication/test_limited_access.py compares the answers with those of the visible documents."""
     faq, at = {"collection": "faq"}, "/collections/faq"
@@ -189,6 +213,9 @@ def requests_of(name: str) -> Mapping[str, tuple[str, str, object]]:
     documents = {"documents": [{"id": "x", "text": "A cat.", "metadata": {"tenant": "zeta"}}]}
     return {
         "search": ("POST", "/search", {"query": "a cat", "collection": name}),
+        "same": ("POST", "/same", {"text": "a cat", "collection": name}),
+        "look_up": ("POST", f"/caches/{name}/lookup", {"text": "a cat"}),
+        "store_answer": ("POST", f"/caches/{name}/store", {"text": "a cat", "answer": 1}),
         "get_explain": ("GET", f"/explain?a=x&id=a&collection={name}", None),
         "explain": ("POST", "/explain", {"a": "a cat", "id": "a", "collection": name}),
         "get_difference": ("GET", f"/explain/difference?query=x&a=a&b=b&collection={name}", None),

@@ -110,7 +110,7 @@ def test_filters_are_one_component(document: dict[str, Any]) -> None:
     filters = [
         schema["properties"]["filter"] for schema in schemas.values() if "filter" in schema.get("properties", {})
     ]
-    assert len(filters) == 7
+    assert len(filters) == 9
     assert all(schema["anyOf"] == [reference, {"type": "null"}] for schema in filters)
     assert {"and", "or", "not"} == schemas["Filter"]["properties"].keys()
     assert schemas["Filter"]["properties"]["not"] == {"$ref": "#/components/schemas/FilterPart"}

@@ -94,6 +94,11 @@ def collection_path(name: str) -> str:
     return f"/collections/{_segment(name)}"
 
 
+def cache_path(name: str) -> str:
+    """Path of a semantic cache."""
+    return f"/caches/{_segment(name)}"
+
+
 def alias_path(name: str) -> str:
     """Path of an alias."""
     return f"/aliases/{_segment(name)}"

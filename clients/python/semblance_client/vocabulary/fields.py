@@ -103,6 +103,11 @@ def _storable(metadata: dict[str, JsonValue]) -> dict[str, JsonValue]:
     return metadata
 
 
+def _storable_answer(answer: JsonValue) -> JsonValue:
+    _require_storable(answer, "", depth=3)  # in an object of the metadata
+    return answer
+
+
 def _require_storable(value: JsonValue, place: str, depth: int) -> None:
     if depth > MAX_METADATA_DEPTH:
         raise PydanticCustomError("metadata_too_deep", f"it is nested more than {MAX_METADATA_DEPTH} deep")
@@ -196,6 +201,7 @@ DocumentId = Annotated[
     AfterValidator(_printable),
 ]
 FieldName = Annotated[String, Field(min_length=1, max_length=256)]
+CachedAnswer = Annotated[JsonValue, AfterValidator(_storable_answer)]
 MetadataObject = Annotated[dict[str, JsonValue], AfterValidator(_storable)]
 MinProbability: TypeAlias = Annotated[
     float | None,

@@ -70,6 +70,8 @@ REQUIRED = {
     "POST /suggest": "read",
     "POST /prune": "read",
     "POST /same": "read",
+    "POST /caches/{name}/lookup": "read",
+    "POST /caches/{name}/store": "write",
     "POST /collections/{name}/count": "read",
     "POST /collections/{name}/list": "read",
     "POST /collections/{name}/duplicates": "read",

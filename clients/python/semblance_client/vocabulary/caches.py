@@ -1,0 +1,102 @@
+"""/caches/{name}: answers by questions that say the same."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, JsonValue
+
+from semblance_client.vocabulary.fields import (
+    TEXT_PATTERN,
+    CachedAnswer,
+    FilterObject,
+    MetadataObject,
+    RequestBody,
+    String,
+    Text,
+    VersionText,
+    documented,
+)
+from semblance_client.vocabulary.responses import ResponseBody, Space, Usage, Warnings
+from semblance_client.vocabulary.same import FalseHitBound, Verdict
+
+CACHE_FIELD, SCOPE_FIELD, EXPIRY_FIELD = "cache", "cache_scope", "cache_until"  # of the metadata of an entry
+MAX_TTL_S = 10 * 365 * 86_400
+MAX_SCOPE = 32
+
+CacheScope = Annotated[dict[String, String], Field(max_length=MAX_SCOPE)]
+
+
+class LookupRequest(RequestBody):
+    """A text whose answer may be stored, under this text or one that says the same."""
+
+    text: Text
+    scope: CacheScope = Field(default_factory=dict, examples=[{"tenant": "acme"}])
+    """Only answers that were stored with exactly this scope count, such as a tenant and the version of a prompt."""
+    filter: FilterObject = None
+    """Only answers whose metadata match."""
+    candidates: int = Field(5, ge=1, le=32)
+    """Number of stored texts to judge, the nearest by cosine."""
+    min_version: VersionText = None
+
+
+class CacheEntry(ResponseBody):
+    """A stored answer."""
+
+    id: str
+    text: str
+    answer: JsonValue
+    metadata: dict[str, JsonValue]
+    expires_at: float | None
+    """Seconds since 1970; null if it does not expire."""
+
+
+class Refusal(ResponseBody):
+    """A stored text that does not say the same, or perhaps does not."""
+
+    id: str
+    text: str
+    verdict: Verdict
+
+
+class Lookup(ResponseBody):
+    """The answer of the stored text with the highest log-odds, if it says the same."""
+
+    hit: CacheEntry | None
+    verdict: Verdict | None
+    """Of the hit; null without one."""
+    refused: list[Refusal]
+    """The stored texts that were not taken, the highest log-odds first; empty with a hit."""
+    bound: FalseHitBound | None
+    """The bound on false hits, if one was fitted."""
+    model: str
+    space: Space
+    version: str
+    """Of the collection that was read."""
+    warnings: Warnings
+    usage: Usage
+
+
+class CacheStoreRequest(RequestBody):
+    """A text and its answer, which replaces the answer of the same text in the same scope."""
+
+    text: Annotated[String, documented(minLength=1, pattern=TEXT_PATTERN)]
+    answer: CachedAnswer = Field(examples=["Under Settings, choose Appearance."])
+    """Text or any other JSON; with the metadata, at most 65,536 characters."""
+    scope: CacheScope = Field(default_factory=dict, examples=[{"tenant": "acme"}])
+    metadata: MetadataObject = Field(default_factory=dict)
+    ttl_s: Annotated[int | None, Field(ge=1, le=MAX_TTL_S)] = None
+    """Seconds for which the answer counts; null is for good."""
+    tokens: Annotated[int | None, Field(ge=0, le=1_000_000_000)] = None
+    """Tokens that the answer cost; each hit counts them as saved, in the metrics."""
+
+
+class CacheStored(ResponseBody):
+    """The id of the stored answer, and the version of the collection that has it."""
+
+    id: str
+    version: str
+    """Send it as `min_version` with a lookup."""
+    expires_at: float | None
+    warnings: Warnings
+    usage: Usage
