@@ -97,7 +97,7 @@ def narrow_to(collection: str) -> None:
 
 @contextmanager
 def without_limits() -> Iterator[None]:
-    """Let the block reach everything: work of the service itself, whose results are not returned."""
+    """Let the block reach everything, for work of the service itself without an answer."""
     token = _permission.set(UNLIMITED)
     try:
         yield
