@@ -76,6 +76,12 @@ def test_requests_that_cannot_be_answered_are_refused(http: httpx2.Client) -> No
         ({"pairs": [{"a": " ", "b": "y"}]}, "empty_text"),
         ({"pairs": [pair], "model": "none"}, "unknown_model"),
         ({"pairs": [pair], "model": "minilm"}, "no_classifier"),
+        ({}, "invalid_request"),
+        ({"pairs": [pair], "text": "x"}, "invalid_request"),
+        ({"text": "x", "model": "minilm-graded"}, "invalid_request"),
+        ({"text": "x", "k": 33}, "out_of_range"),
+        ({"text": "x", "collection": "nowhere"}, "unknown_collection"),
+        ({"text": "x", "filter": {"a": {"b": 1}}}, "bad_filter"),
         ({"pairs": [{"a": "word " * 10_000, "b": "y"}]}, None),
     ):
         answer = http.post("/same", json=body)
