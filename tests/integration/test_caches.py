@@ -150,9 +150,24 @@ def test_an_entry_whose_document_is_deleted_is_missed(api: Api, cache: str) -> N
     assert (answer_of(api, cache, DARK), look_up(api, cache, DARK)["refused"]) == (None, [])
 
 
-def test_documents_of_a_collection_are_no_answers(api: Api, cache: str) -> None:
-    api.store(cache.removeprefix("/caches/"), {"id": "1", "text": DARK})
-    assert look_up(api, cache, DARK)["refused"] == []
+def test_other_documents_of_a_collection_are_no_answers(api: Api, cache: str) -> None:
+    name = cache.removeprefix("/caches/")
+    store(api, cache, DARK, "x")
+    [entry] = documents(api, cache)
+    own = {key: entry["metadata"][key] for key in ("cache", "cache_scope")}
+    broken: list[dict[str, Any]] = [
+        {},
+        {"cache": None},
+        {"cache": "answer"},
+        {"cache": {**own["cache"], "tokens": -1}},
+        {"cache_until": "x"},
+    ]
+    for i, change in enumerate(broken):
+        metadata = {**own, **change} if change else {}
+        api.store(name, {"id": str(i), "text": f"{DARK} {i}", "metadata": metadata})
+    for i in range(len(broken)):
+        assert look_up(api, cache, f"{DARK} {i}")["hit"] is None
+    assert answer_of(api, cache, DARK) == "x"
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,10 @@ import hashlib
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
+from pydantic import BaseModel, Field, JsonValue, ValidationError
 from semblance_client.vocabulary.caches import (
     CACHE_FIELD,
     EXPIRY_FIELD,
@@ -33,10 +34,57 @@ from semblance.service.ports.documents import Document
 from semblance.service.ports.paraphrases import LookupOutcome
 from semblance.service.usecases.documents.by_filter import DocumentsByFilter
 from semblance.service.usecases.documents.index import IndexDocuments
-from semblance.service.usecases.paraphrases.nearest import JudgeNearest
+from semblance.service.usecases.paraphrases.nearest import JudgedDocument, JudgeNearest
 from semblance.service.usecases.request_fields import requested_filter, requested_version
 
 RESERVED = (CACHE_FIELD, SCOPE_FIELD, EXPIRY_FIELD)
+
+
+class _Content(BaseModel):
+    """An answer in the metadata of a document."""
+
+    answer: JsonValue
+    scope: dict[str, str]
+    tokens: Annotated[int | None, Field(ge=0)]
+
+
+class _EntryMetadata(BaseModel):
+    """The reserved fields of an entry; a document may have others under these names."""
+
+    cache: _Content
+    cache_until: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A document that is an entry, and the verdict on its text."""
+
+    document: Document
+    own: _EntryMetadata
+    verdict: Verdict
+
+    @classmethod
+    def of(cls, judged: JudgedDocument) -> _Entry | None:
+        """The entry, None for another document."""
+        try:
+            own = _EntryMetadata.model_validate(judged.document.metadata)
+        except ValidationError:
+            return None
+        return cls(judged.document, own, judged.verdict)
+
+    def shown(self) -> CacheEntry:
+        """The entry as a response has it."""
+        return CacheEntry(
+            id=self.document.id,
+            text=self.document.text,
+            answer=self.own.cache.answer,
+            metadata={field: value for field, value in self.document.metadata.items() if field not in RESERVED},
+            expires_at=self.own.cache_until,
+        )
+
+    def refusal(self) -> Refusal:
+        """The entry as a text that was not taken."""
+        return Refusal(id=self.document.id, text=self.document.text, verdict=self.verdict)
 
 
 class Caches:
@@ -64,14 +112,14 @@ class Caches:
         asked, version = requested_filter(request.filter), requested_version(request.min_version)
         required = _answers_in(request.scope, time.time())
         found = await self._nearest.judge(name, request.text, request.candidates, version, asked, required)
-        hit = next((each for each in found.documents if each.verdict.verdict == "same"), None)
-        refused = [] if hit else found.documents
-        saved = hit.document.metadata[CACHE_FIELD].get("tokens") or 0 if hit else 0
-        self._metrics.add_answer_lookup(outcome(refused[0].verdict if refused else None, hit=hit is not None), saved)
+        entries = [entry for each in found.documents if (entry := _Entry.of(each))]
+        hit = next((entry for entry in entries if entry.verdict.verdict == "same"), None)
+        saved = hit.own.cache.tokens or 0 if hit else 0
+        self._metrics.add_answer_lookup("hit" if hit else refusal_of(entries[0].verdict if entries else None), saved)
         return Lookup(
-            hit=hit and _entry(hit.document),
+            hit=hit and hit.shown(),
             verdict=hit and hit.verdict,
-            refused=[Refusal(id=each.document.id, text=each.document.text, verdict=each.verdict) for each in refused],
+            refused=[] if hit else [entry.refusal() for entry in entries],
             bound=found.served.bound,
             model=found.encoder.name,
             space=found.encoder.space,
@@ -108,15 +156,13 @@ class Caches:
         )
 
 
-def outcome(nearest: Verdict | None, *, hit: bool) -> LookupOutcome:
-    """The outcome of a lookup: a hit, or the heaviest reason against the nearest text."""
-    if hit:
-        return "hit"
-    if nearest is None:
+def refusal_of(likeliest: Verdict | None) -> LookupOutcome:
+    """The heaviest reason against the likeliest text, if there is any text."""
+    if likeliest is None:
         return "empty"
-    if nearest.unsure is not None and nearest.unsure != "close_call":
-        return nearest.unsure
-    return nearest.reasons[0].kind if nearest.reasons else "wording"
+    if likeliest.unsure is not None and likeliest.unsure != "close_call":
+        return likeliest.unsure
+    return likeliest.reasons[0].kind if likeliest.reasons else "wording"
 
 
 def _answers_in(scope: Mapping[str, str], now: float) -> Filter:
@@ -145,17 +191,6 @@ def _metadata(request: CacheStoreRequest, expires_at: float | None, permission: 
         detail = f"with scope and metadata, it has more than {MAX_METADATA_CHARS:,} characters as JSON"
         raise InvalidRequest([Problem("/answer", "metadata_too_large", detail)])
     return metadata
-
-
-def _entry(document: Document) -> CacheEntry:
-    metadata = {field: value for field, value in document.metadata.items() if field not in RESERVED}
-    return CacheEntry(
-        id=document.id,
-        text=document.text,
-        answer=document.metadata[CACHE_FIELD]["answer"],
-        metadata=metadata,
-        expires_at=document.metadata.get(EXPIRY_FIELD),
-    )
 
 
 def _id(text: str, scope: Mapping[str, str], permission: Permission) -> str:
