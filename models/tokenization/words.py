@@ -102,8 +102,18 @@ class WholeWords:
 
 def _core(piece: str) -> tuple[int, int]:
     """Start and end of a piece without surrounding punctuation."""
-    inner = [at for at, character in enumerate(piece) if unicodedata.category(character)[0] not in "PS"]
-    return (inner[0], inner[-1] + 1) if inner else (0, len(piece))
+    start, end = 0, len(piece)
+    while start < end and _is_mark(piece[start]):
+        start += 1
+    if start == end:
+        return 0, end
+    while _is_mark(piece[end - 1]):
+        end -= 1
+    return start, end
+
+
+def _is_mark(character: str) -> bool:
+    return unicodedata.category(character)[0] in "PS"
 
 
 class Subwords:

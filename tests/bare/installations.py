@@ -59,10 +59,9 @@ def _install_wheels(folder: Path, builder: Path) -> None:
     [needed] = (builder / "lib").glob("python*/site-packages")
     [own] = (folder / "wheels" / "lib").glob("python*/site-packages")
     (own / "needed.pth").write_text(f"{needed}\n")
-    pip = [sys.executable, "-m", "pip", "--python", str(folder / "wheels" / "bin" / "python")]
     served = [str(wheel) for wheel in wheels.iterdir() if not wheel.name.startswith("semblance_lab")]
-    install([*pip, "install", "--quiet", "--no-deps", *served])
-    install([*pip, "check"])
+    install(["scripts/packages", str(folder / "wheels"), "--no-deps", *served], SEMBLANCE_VENV=str(builder))
+    install([sys.executable, "-m", "pip", "--python", str(folder / "wheels" / "bin" / "python"), "check"])
 
 
 @contextmanager

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.waits
 TEXTS = [
     f"{who} {what}" for who in ("A man", "The committee", "My cat") for what in ("sleeps.", "plays music.", "ate.")
 ]
-PAUSE_S = 0.05  # of a client between two requests, which leaves the processor to the service
+PAUSE_S = 0.2  # of a client between two requests, which leaves the processor to the service
 PAIRS = [{"a": a, "b": b} for a in TEXTS for b in TEXTS]
 
 

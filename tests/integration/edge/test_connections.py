@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import socket
 import struct
@@ -246,11 +247,12 @@ def test_resets_amid_pipelined_answers_are_logged_without_traceback(
     url: str, anyone: httpx2.Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
+    pairs = json.dumps({"pairs": 100 * [{"a": "A cat sat.", "b": "A dog ran."}]}).encode()  # takes longer than a reset
 
     def reset_after(answers: int) -> None:
         with open_connection(url) as connection:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # close by a reset
-            connection.sendall(6 * (head("POST", "/similarity", AS_READER, length=len(PAIR)) + PAIR))
+            connection.sendall(6 * (head("POST", "/similarity", AS_READER, length=len(pairs)) + pairs))
             received = b""
             while received.count(b'"scores"') < answers:
                 received += connection.recv(65_536)

@@ -43,7 +43,7 @@ INSERT INTO vectors VALUES ('c', 'd', 'space', x'00000000');
 """
 
 
-def test_migrations_lead_to_the_schema_of_the_code(engine: Engine, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_empty_database_gets_the_schema_of_the_code(engine: Engine, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, migrations.__name__)
     migrate(engine)
     migrate(engine)
@@ -51,6 +51,16 @@ def test_migrations_lead_to_the_schema_of_the_code(engine: Engine, caplog: pytes
     assert created == [f"created the tables in {engine.url.database}"]
     with engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+
+
+def test_all_migrations_lead_to_the_schema_of_the_code(engine: Engine) -> None:
+    with engine.begin() as connection:
+        migrations._upgrade(connection)
+    migrate(engine)
+    with engine.connect() as connection:
+        migrated = MigrationContext.configure(connection)
+        assert compare_metadata(migrated, metadata) == []
+        assert migrated.get_current_revision() == NEWEST
 
 
 def test_the_newest_revision_is_the_expected_one() -> None:

@@ -8,8 +8,10 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
 from pydantic_core import PydanticCustomError
+
+from semblance_client.vocabulary.described import Described
 
 MAX_ENTRIES = 10_000  # of a list in a request, whatever the settings
 MAX_FIELDS = 100  # of an object in a request, metadata excepted
@@ -226,10 +228,10 @@ AtMostTexts = documented(known_maxItems="max_texts")
 AtMostDocuments = documented(known_maxItems="max_documents")
 
 
-class RequestBody(BaseModel):
+class RequestBody(Described):
     """A request body, read strictly: unknown fields are rejected, and "3" is not a number."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", strict=True)
 
     @model_validator(mode="before")
     @classmethod

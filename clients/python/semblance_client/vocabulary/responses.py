@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field
+
+from semblance_client.vocabulary.described import Described
 
 MAX_WARNINGS = 100  # in one response
 
@@ -28,10 +30,10 @@ Probability: TypeAlias = Annotated[
 ]
 
 
-class ResponseBody(BaseModel):
+class ResponseBody(Described):
     """A response of the service, or a part of one. Fields that a newer service adds are kept."""
 
-    model_config = ConfigDict(extra="allow", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="allow", frozen=True)
 
 
 def _encodable(text: object) -> object:
