@@ -123,15 +123,16 @@ def _use_cases(settings: Settings, models: LazyModels, stores: Stores, texts: Te
     access = LimitedAccess(stores.collections)  # no use case has the access without limits
     collections = Collections(models, access)
     embedder = DocumentEmbedder(texts)
+    classifiers = read_classifiers()
     best_passages = BestPassages(collections, access, texts)
-    duplicates = FindDuplicates(collections, access, texts)
+    duplicates = FindDuplicates(collections, access, texts, classifiers)
     index_documents = IndexDocuments(collections, access, embedder)
     return [
         collections,
         index_documents,
         IndexStream(index_documents),
         Reembedder(models, collections, access, embedder),
-        Compare(models, texts, models.calibrations, limits),
+        Compare(models, texts, models.calibrations, classifiers, limits),
         Search(collections, access, models.rerankers, texts, models.calibrations, limits),
         Suggest(access),
         Glossaries(access),
@@ -140,11 +141,11 @@ def _use_cases(settings: Settings, models: LazyModels, stores: Stores, texts: Te
         duplicates,
         StoreDocuments(index_documents, duplicates, limits),
         MapDocuments(access),
-        Explain(models, best_passages, texts, models.calibrations),
+        Explain(models, best_passages, texts, models.calibrations, classifiers),
         ExplainDifference(best_passages),
         Embed(models, texts),
         Prune(models, texts, limits),
-        Same(models, texts, read_classifiers(), limits),
+        Same(models, texts, classifiers, limits),
         Rerank(models, models.rerankers, texts, models.calibrations),
     ]
 

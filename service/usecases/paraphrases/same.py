@@ -111,7 +111,7 @@ def verdict(classifier: ParaphraseClassifier, a: TokenEmbeddings, b: TokenEmbedd
 
 
 def _unfit_embeddings(embeddings: TokenEmbeddings) -> Unfit | None:
-    if embeddings.passages:
+    if embeddings.passages or tokens_of(embeddings).truncated:
         return "long_text"
     return "unread_text" if tokens_of(embeddings).unread >= UNREAD_SHARE else None
 

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field
 
-from semblance_client.vocabulary.fields import AtMostTexts, Bounded, ModelName, RequestBody
-from semblance_client.vocabulary.responses import ResponseBody, Space, Usage, Warnings
-from semblance_client.vocabulary.similarity import Pair
+from semblance_client.vocabulary.fields import AtMostTexts, Bounded, ModelName, Pair, RequestBody
+from semblance_client.vocabulary.responses import ResponseBody, Space, Usage, Warnings, shortened
+
+SHOWN_REASONS = 3  # in text; of the others the number
+MAIN_SHARE = 0.1  # of the heaviest reason, from which another one is named
+SHOWN_GAP = 2  # characters between neighbors
+SHOWN_CHARS = 40  # of the words of a reason in text
+
+Unsure: TypeAlias = Literal["close_call", "language", "long_text", "no_words", "unread_text"]
+
+_UNSURE: Mapping[Unsure, str] = {
+    "close_call": "a close call",
+    "language": "another language than English",
+    "long_text": "longer than the model reads at once",
+    "no_words": "a text without words",
+    "unread_text": "signs that the model does not read",
+}
 
 
 class SameRequest(RequestBody):
@@ -44,15 +59,28 @@ class Reason(ResponseBody):
     """The words in the first text; empty if they are in the second one only."""
     b: list[Place]
 
+    def __str__(self) -> str:
+        a, b = (shortened(_joined(side), SHOWN_CHARS) for side in (self.a, self.b))
+        if a and b:
+            return f"{a} / {b}" if self.kind == "replaced" else f"{self.kind} {a} / {b}"
+        side = "a" if a else "b"
+        if self.kind == "negation":
+            return f"negation in {side}"
+        return f"only in {side}: {a or b}"
+
 
 class Verdict(ResponseBody):
     """Whether two texts say the same.
 
-    `base`, the log-odds of the reasons and `rest` sum to `log_odds`.
+    `base`, the log-odds of the reasons and `rest` sum to `log_odds`. As text, it is one line with the main reasons.
+
+    Example:
+        >>> print(client.explain("Invoice 117 was paid", "Invoice 113 was paid").same)
+        Different: number 117 / 113
     """
 
     verdict: Literal["same", "different", "unsure"]
-    unsure: Literal["close_call", "language", "long_text", "no_words", "unread_text"] | None = None
+    unsure: Unsure | None = None
     """Why the verdict is unsure: nearly even odds, or a text that the classifier is not made for."""
     log_odds: float | None
     """Natural logarithm of the odds that the texts say the same; null for texts that the classifier is not made for."""
@@ -62,6 +90,28 @@ class Verdict(ResponseBody):
     """Contribution of everything that is not in the reasons."""
     reasons: list[Reason]
     """The heaviest first."""
+
+    @property
+    def main_reasons(self) -> list[Reason]:
+        """The reasons that take at least a tenth of what the heaviest takes."""
+        return [each for each in self.reasons if each.log_odds <= MAIN_SHARE * self.reasons[0].log_odds]
+
+    def __str__(self) -> str:
+        said = "Same, apart from" if self.verdict == "same" and self.reasons else self.verdict.capitalize()
+        shown = [str(reason) for reason in self.main_reasons[:SHOWN_REASONS]]
+        if further := self.main_reasons[SHOWN_REASONS:]:
+            shown.append(f"{len(further)} more")
+        if self.unsure and not shown:
+            shown = [_UNSURE[self.unsure]]
+        return ": ".join([said, *filter(None, ["; ".join(shown)])])
+
+
+def _joined(places: Sequence[Place]) -> str:
+    """The words of some places in one text, with an ellipsis where others are left out."""
+    words = ""
+    for before, place in zip([None, *places], places, strict=False):
+        words += ("" if before is None else " " if place.start - before.end <= SHOWN_GAP else " … ") + place.text
+    return words
 
 
 class Verdicts(ResponseBody):
