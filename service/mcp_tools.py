@@ -31,7 +31,9 @@ class ScoredText(BaseModel):
 
     text: str
     score: float
-    probability: float | None = Field(description="That people call the texts the same; null if not calibrated.")
+    probability: float | None = Field(
+        description="That people call the texts the same; null if not calibrated, or if the texts are found different."
+    )
 
 
 class FoundDocument(BaseModel):

@@ -97,7 +97,7 @@ class UseCases:
         self.index = IndexDocuments(self.collections, self.local, DocumentEmbedder(self.texts))
         unlimited = RequestLimits(**{field.name: UNLIMITED for field in fields(RequestLimits)})
         self.search = Search(self.collections, self.local, NO_RERANKERS, self.texts, {}, unlimited)
-        self.compare = Compare(self, self.texts, {}, unlimited)
+        self.compare = Compare(self, self.texts, {}, {}, unlimited)
 
     async def get(self, name: str | None) -> RandomEncoder:
         """The model, whatever the name."""

@@ -23,7 +23,7 @@ def duplicates(
     collection: Annotated[str, typer.Argument(help="Collection to search.")],
     threshold: Annotated[float, typer.Option(help="Minimum score of two duplicates.")],
     measure: Annotated[str | None, typer.Option(help="Similarity measure.", show_default="the collection's")] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Show the words behind each score.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show what makes each score, and what differs.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object a group.")] = False,
     url: Url = LOCAL_URL,
 ) -> None:
@@ -60,10 +60,11 @@ def duplicates(
 
 
 def _row(member: Duplicate) -> dict[str, Any]:
-    """A member as JSON, with the strongest links of its explanation."""
+    """A member as JSON, with the strongest links of its explanation, and the verdict in a line."""
     row: dict[str, Any] = {"id": member.id, "text": member.text, "like": member.like, "score": member.score}
     if why := member.explanation:
         words = [(*why.words(link), link.contribution) for link in why.links[:LINKS]]
+        row["same"] = why.same and str(why.same)
         row["links"] = [{"a": a, "b": b, "contribution": contribution} for a, b, contribution in words]
     return row
 
@@ -73,5 +74,6 @@ def _as_text(number: int, members: Sequence[Mapping[str, Any]]) -> str:
     for member in members:
         link = "" if member["like"] is None else f"  ({member['score']:.4f} with {member['like']})"
         lines.append(f"  {member['id']}{link}  {member['text']}")
+        lines += [f"      {verdict}" for verdict in [member.get("same")] if verdict]
         lines += [f"      {link['a']} = {link['b']}  {link['contribution']:+.4f}" for link in member.get("links", ())]
     return "\n".join(lines)

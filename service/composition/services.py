@@ -129,7 +129,7 @@ def _use_cases(
     collections = Collections(models, access)
     embedder = DocumentEmbedder(texts)
     best_passages = BestPassages(collections, access, texts)
-    duplicates = FindDuplicates(collections, access, texts)
+    duplicates = FindDuplicates(collections, access, texts, classifiers)
     index_documents = IndexDocuments(collections, access, embedder)
     by_filter = DocumentsByFilter(access, limits)
     nearest = JudgeNearest(collections, access, texts, classifiers)
@@ -138,7 +138,7 @@ def _use_cases(
         index_documents,
         IndexStream(index_documents),
         Reembedder(models, collections, access, embedder),
-        Compare(models, texts, models.calibrations, limits),
+        Compare(models, texts, models.calibrations, classifiers, limits),
         Search(collections, access, models.rerankers, texts, models.calibrations, limits),
         Suggest(access),
         Glossaries(access),
@@ -147,7 +147,7 @@ def _use_cases(
         duplicates,
         StoreDocuments(index_documents, duplicates, limits),
         MapDocuments(access),
-        Explain(models, best_passages, texts, models.calibrations),
+        Explain(models, best_passages, texts, models.calibrations, classifiers),
         ExplainDifference(best_passages),
         Embed(models, texts),
         Prune(models, texts, limits),

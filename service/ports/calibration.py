@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from semblance_client.vocabulary.responses import Calibration
+from semblance_client.vocabulary.same import Verdict
 
 from semblance.models.judgments.centered_isotonic import ProbabilityMap
 from semblance.models.protocols import Encoder
@@ -25,10 +26,13 @@ class FittedCalibration:
         """The probability of one score."""
         return float(self.probability(np.array([score]))[0])
 
-    def probabilities(self, scores: Sequence[float]) -> list[float]:
-        """The probabilities of scores."""
-        probabilities: list[float] = self.probability(np.asarray(scores, np.float64)).tolist()
-        return probabilities
+    def of_pair(self, score: float, same: Verdict | None) -> float | None:
+        """The probability of a pair by its score; None if the verdict on it is that it is different.
+
+        The score does not see what the verdict names: a number, a negation, an opposite.
+        """
+        withheld = same is not None and same.verdict == "different"
+        return None if withheld else self.probability_of(score)
 
 
 Calibrations: TypeAlias = Mapping[tuple[str, str], FittedCalibration]

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from semblance_client.vocabulary.same import Verdict
+
 from semblance.models.explanation import Explanation, ReadText
 from semblance.service.rendering.labels import SCORE_DECIMALS, label, plain, signed
 
@@ -40,6 +42,7 @@ class Caption:
         document: id of the document that is text b, if it is one.
         warnings: messages to show with the score.
         probable: what people would call the pair; None if unknown.
+        same: the verdict on the texts; None without one.
     """
 
     measure: str
@@ -51,6 +54,7 @@ class Caption:
     document: str | None = None
     warnings: tuple[str, ...] = ()
     probable: Probable | None = None
+    same: Verdict | None = None
 
     @property
     def distance(self) -> bool:

@@ -19,7 +19,7 @@ _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _CLUSTERS = regex.compile(r"\X")  # what a reader takes for one character
 _BIDI_CONTROLS = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _MAX_IN_SENTENCE_EM = 40.0
-_ROOM = 1.04
+ROOM = 1.04
 
 
 def plain(value: float, decimals: int) -> str:
@@ -120,7 +120,7 @@ def em_width(text: str) -> float:
     >>> em_width("漢字"), round(em_width("cat"), 2)
     (2.08, 1.62)
     """
-    return _ROOM * drawn_width(text)
+    return ROOM * drawn_width(text)
 
 
 def wrap(text: str, max_em: float) -> list[str]:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from semblance_client.vocabulary.same import Verdict
+
 from semblance.models.embeddings import Doubles
 from semblance.models.explanation import Explanation
+from semblance.models.text import Booleans
 from semblance.service.rendering.colors import STEPS, ColorScale
 from semblance.service.rendering.labels import signed
+from semblance.service.rendering.verdict import differing, places_of
 from semblance.service.rendering.view import (
     MAX_WORDS,
     Grid,
@@ -23,15 +27,16 @@ _DECIMALS = 3
 _MAX_WORD_EM, _MAX_SENTENCE_EM = 15.0, 16.5
 
 
-def playground_view(explanation: Explanation) -> dict[str, Any]:
+def playground_view(explanation: Explanation, same: Verdict | None = None) -> dict[str, Any]:
     """The parts of an explanation that the playground shows beside its links.
 
     Returns:
-        `parts` of the score, `a` and `b` with the class and number of each word, a `legend` of classes and numbers
+        `parts` of the score, `a` and `b` with the classes and number of each word, a `legend` of classes and numbers
         (none if all are 0), and `matrices`, the second one of the words of long texts. A link that is a part has the
         same number everywhere: rounding may have changed its last digit.
     """
     parts = score_parts(explanation, _DECIMALS, merge=True)
+    in_a, in_b = places_of(same)
     scale, totals = word_scale(explanation), explanation.contribution
     rounded = explanation.contribution.copy()
     for part in parts:
@@ -44,8 +49,8 @@ def playground_view(explanation: Explanation) -> dict[str, Any]:
         matrices.append(_matrix("words", grid_of(shown, MAX_WORDS, by_sentence=False), scale))
     return {
         "parts": [_part(part) for part in parts],
-        "a": _words(totals.sum(axis=1), scale),
-        "b": _words(totals.sum(axis=0), scale),
+        "a": _words(totals.sum(axis=1), scale, differing(explanation.left, in_a)),
+        "b": _words(totals.sum(axis=0), scale, differing(explanation.right, in_b)),
         "legend": _legend(scale, lowers=bool((totals < 0).any())),
         "matrices": matrices,
     }
@@ -62,8 +67,11 @@ def _part(part: ScorePart) -> dict[str, Any]:
     }
 
 
-def _words(totals: Doubles, scale: ColorScale) -> list[tuple[str, str]]:
-    return [(scale.name(value), signed(value, _DECIMALS)) for value in totals.tolist()]
+def _words(totals: Doubles, scale: ColorScale, differs: Booleans) -> list[tuple[str, str]]:
+    return [
+        (scale.name(value) + " differs" * differ, signed(value, _DECIMALS))
+        for value, differ in zip(totals.tolist(), differs.tolist(), strict=True)
+    ]
 
 
 def _legend(scale: ColorScale, *, lowers: bool) -> list[tuple[str, str]]:

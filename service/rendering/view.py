@@ -19,6 +19,7 @@ from semblance.service.rendering.caption import Caption
 from semblance.service.rendering.colors import ColorScale
 from semblance.service.rendering.direction import isolated
 from semblance.service.rendering.labels import SCORE_DECIMALS, beginning, label, rounded_parts, short_signed
+from semblance.service.rendering.verdict import differing, places_of
 
 MAX_LINKS = 6  # with a part of their own
 MAX_SIDE = 14  # rows and columns, without the one of others
@@ -59,6 +60,7 @@ class Side:
         units, others: words or tokens of both texts.
         similarity, contribution: of each pair of units.
         matches: whether a pair is at distance 0.
+        differs: (n,) whether a unit is among the reasons of the verdict.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Side:
     similarity: Doubles
     contribution: Doubles
     matches: Booleans
+    differs: Booleans
 
     @cached_property
     def totals(self) -> Doubles:
@@ -166,9 +169,10 @@ class View:
         same: Booleans = (similarity == 0) & (parts == 0) & caption.distance
         left, right, names = explanation.left, explanation.right, caption.names
         self.explanation, self.caption, self.matches = explanation, caption, same
+        differs = [differing(*side) for side in zip((left, right), places_of(caption.same), strict=True)]
         self.sides = (
-            Side(names[0], caption.a, left, right, similarity, parts, same),
-            Side(names[1], caption.b, right, left, similarity.T, parts.T, same.T),
+            Side(names[0], caption.a, left, right, similarity, parts, same, differs[0]),
+            Side(names[1], caption.b, right, left, similarity.T, parts.T, same.T, differs[1]),
         )
         self.scale = word_scale(explanation)
         self.lowers = bool((parts < 0).any())

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from semblance_client.vocabulary.explanation import Explanation
 from semblance_client.vocabulary.responses import RequestWarning, Usage
+from semblance_client.vocabulary.same import Verdict
 from semblance_client.vocabulary.similarity import Similarities, SimilarityMatrix, SimilarityRequest
 
 from semblance.models.alignment.ragged import split_by_size
@@ -17,11 +18,13 @@ from semblance.models.catalogue import explainable, required_vectors, similarity
 from semblance.models.embeddings import TokenEmbeddings, Want
 from semblance.models.nearest_passages import score_pair, score_passage_pairs
 from semblance.models.protocols import Encoder
-from semblance.service.ports.calibration import Calibrations
+from semblance.service.ports.calibration import Calibrations, FittedCalibration
 from semblance.service.ports.embedding import ServedModels
+from semblance.service.ports.paraphrases import Classifiers
 from semblance.service.turns import Offload, in_thread
 from semblance.service.usecases.collections import DEFAULT_MEASURE
 from semblance.service.usecases.explain.word_links import word_links
+from semblance.service.usecases.paraphrases.verdicts import judge_of
 from semblance.service.usecases.request_fields import RequestLimits, require_at_most
 from semblance.service.usecases.text_embedder import BY_DEFAULT, InputText, TextEmbedder, Truncation
 
@@ -31,31 +34,52 @@ Pair: TypeAlias = tuple[TokenEmbeddings, TokenEmbeddings]
 # thread serves other requests, and a disconnect is noticed: a small request of a slow measure, such as exact transport
 # over long texts, would otherwise hold a thread for minutes.
 CHUNK_PRODUCTS = 2**21
+VERDICT_PRODUCTS = 2**13  # that take as long as a verdict
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredPairs:
-    """A score and, if requested, an explanation of each pair."""
+    """A score of each pair; if requested, its explanation, and its probability by a calibration."""
 
     encoder: Encoder
     measure: str
     scores: Sequence[float]
     truncated: Sequence[bool]
     explanations: Sequence[Explanation] | None
+    calibration: FittedCalibration | None
+    probabilities: Sequence[float | None] | None
     tokens: int
     passages: int
     warnings: Sequence[RequestWarning]
+
+
+Beside: TypeAlias = Literal["nothing", "probabilities", "explanations"]
+"""Values beside scores: none, probabilities where the measure has a calibration, or both these and explanations."""
+
+
+class _Scored(NamedTuple):
+    """A pair: its score, its explanation if requested, and the verdict if it was needed."""
+
+    score: float
+    links: Explanation | None
+    same: Verdict | None
 
 
 class Compare:
     """Scores texts; both sides have the role of a query, so that symmetric measures stay so."""
 
     def __init__(
-        self, models: ServedModels, texts: TextEmbedder, calibrations: Calibrations, limits: RequestLimits
+        self,
+        models: ServedModels,
+        texts: TextEmbedder,
+        calibrations: Calibrations,
+        classifiers: Classifiers,
+        limits: RequestLimits,
     ) -> None:
         self._models = models
         self._texts = texts
         self._calibrations = calibrations
+        self._classifiers = classifiers
         self._limits = limits
         self._offload = Offload()
 
@@ -75,35 +99,43 @@ class Compare:
         measure: str = DEFAULT_MEASURE,
         model: str | None = None,
         truncation: Truncation = BY_DEFAULT,
-        explain: bool = False,
+        beside: Beside = "nothing",
     ) -> ScoredPairs:
         """Score the i-th text on the left with the i-th on the right. Raises as `similarity`."""
         scorer = similarity(measure)
+        explain = beside == "explanations"
         explainer = explainable(measure) if explain else None
         encoder = await self._models.get(model)
-        want: Want = "tokens" if explain else required_vectors(scorer)
+        calibration = self._calibrations.get((encoder.space, measure)) if beside != "nothing" else None
+        judge = judge_of(self._classifiers, encoder) if explain or calibration else None
+        want: Want = "tokens" if explain or judge else required_vectors(scorer)
         texts = await self._texts.embed(encoder, [*left, *right], "query", want, truncation)
         pairs = list(zip(texts.embeddings[: len(left)], texts.embeddings[len(left) :], strict=True))
 
-        def compute(chunk: Sequence[Pair]) -> tuple[list[float], list[Explanation]]:
-            scores = [score_pair(scorer, a, b) for a, b in chunk]
+        def compute(a: TokenEmbeddings, b: TokenEmbeddings) -> _Scored:
+            score = score_pair(scorer, a, b)
             if explainer is None:
-                return scores, []
-            return scores, [word_links(explainer, measure, a, b) for a, b in chunk]
+                return _Scored(score, None, judge and judge(a, b))
+            links = word_links(explainer, measure, a, b, judge=judge)
+            return _Scored(score, links, links.same)
 
-        costs = [comparison_cost(a) * comparison_cost(b) for a, b in pairs]
-        kind = f"{measure} explained" if explain else measure
+        per_pair = VERDICT_PRODUCTS if judge else 0
+        costs = [comparison_cost(a) * comparison_cost(b) + per_pair for a, b in pairs]
+        kind = f"{measure}{' explained' if explain else ''}{' judged' if judge else ''}"
         computed = [
-            await self._offload.run(kind, sum(costs[chunk]), partial(compute, pairs[chunk]))
+            scored
             for chunk in split_by_size(costs, CHUNK_PRODUCTS)
+            for scored in await self._offload.run(kind, sum(costs[chunk]), partial(_each, compute, pairs[chunk]))
         ]
         truncated = zip(texts.truncated[: len(left)], texts.truncated[len(left) :], strict=True)
         return ScoredPairs(
             encoder=encoder,
             measure=measure,
-            scores=[score for chunk, _ in computed for score in chunk],
+            scores=[each.score for each in computed],
             truncated=[a or b for a, b in truncated],
-            explanations=[links for _, chunk in computed for links in chunk] if explainer else None,
+            explanations=[each.links for each in computed if each.links] if explain else None,
+            calibration=calibration,
+            probabilities=[calibration.of_pair(each.score, each.same) for each in computed] if calibration else None,
             tokens=texts.tokens,
             passages=texts.passages,
             warnings=texts.warnings,
@@ -120,16 +152,15 @@ class Compare:
             measure=request.measure,
             model=request.model,
             truncation=Truncation(request.truncate),
-            explain=request.explain,
+            beside="explanations" if request.explain else "probabilities",
         )
-        calibration = self._calibrations.get((scored.encoder.space, request.measure))
         return Similarities(
             model=scored.encoder.name,
             space=scored.encoder.space,
             measure=request.measure,
             scores=scored.scores,
-            probabilities=calibration and calibration.probabilities(scored.scores),
-            calibration=calibration and calibration.summary,
+            probabilities=scored.probabilities,
+            calibration=scored.calibration and scored.calibration.summary,
             truncated=scored.truncated,
             explanations=scored.explanations,
             warnings=scored.warnings,
@@ -178,6 +209,10 @@ def _tiles(rows: Sequence[TokenEmbeddings], columns: Sequence[TokenEmbeddings]) 
         width = sum(comparison_cost(column) for column in columns[column_slice])
         for row_slice in split_by_size([comparison_cost(row) * width for row in rows], CHUNK_PRODUCTS):
             yield row_slice, column_slice
+
+
+def _each(compute: Callable[[TokenEmbeddings, TokenEmbeddings], _Scored], pairs: Sequence[Pair]) -> list[_Scored]:
+    return [compute(a, b) for a, b in pairs]
 
 
 def comparison_cost(text: TokenEmbeddings) -> int:

@@ -70,12 +70,15 @@ def test_the_file_tells_its_data_and_reliability(service: Calibrated) -> None:
 
 
 def test_scores_of_pairs_come_with_probabilities(service: Calibrated) -> None:
-    pairs = [{"a": "The cat is old.", "b": "An old cat."}, {"a": "The cat is old.", "b": "It rains in the market."}]
+    pairs = [
+        {"a": "The cat is old.", "b": "The cat is very old."},
+        {"a": "Wo ist der Hund?", "b": "Es regnet auf dem Markt."},
+    ]
     found = service.api.ok("/similarity", {"pairs": pairs, "measure": "rcmd_words"})
     assert found["probabilities"] == expected(service, found["scores"])
     first, second = found["probabilities"]
     assert first > 0.8
-    assert second < 0.3
+    assert second < 0.6
     assert found["calibration"] == {"data": NAME, "pairs": 120, "error": service.file["error"]}
     texts = ["The cat is old.", "An old cat.", "It rains in the market."]
     matrix = service.api.ok("/similarity", {"left": texts[:1], "right": texts, "measure": "rcmd_words"})
@@ -83,7 +86,7 @@ def test_scores_of_pairs_come_with_probabilities(service: Calibrated) -> None:
 
 
 def test_measures_without_calibration_have_no_probability(service: Calibrated) -> None:
-    pairs = [{"a": "The cat is old.", "b": "An old cat."}]
+    pairs = [{"a": "The cat is old.", "b": "The cat is very old."}]
     for options in ({"measure": "cosine"}, {"measure": "rcmd_words", "model": "minilm"}):
         found = service.api.ok("/similarity", {"pairs": pairs, **options})
         assert found["probabilities"] is None
@@ -123,7 +126,7 @@ def test_reranked_documents_have_the_probability_as_relevance(service: Calibrate
 
 
 def test_explanations_have_a_probability(service: Calibrated) -> None:
-    pair = {"a": "The cat is old.", "b": "An old cat."}
+    pair = {"a": "The cat is old.", "b": "The cat is very old."}
     found = service.api.get("/explain", **pair)
     assert found["probability"] == expected(service, found["score"])
     assert found["calibration"]["pairs"] == 120
@@ -133,6 +136,34 @@ def test_explanations_have_a_probability(service: Calibrated) -> None:
         cases = f"{100 * found['probability']:.0f} of 100 cases"
         assert f"people call such a pair the same in {cases}, judging by {NAME}" in said
         assert "people mostly call two texts the same" in said
+
+
+@pytest.mark.parametrize("explain", [False, True])
+def test_pairs_that_are_different_have_no_probability(service: Calibrated, explain: bool) -> None:
+    texts = [
+        ("The cat is old.", "The cat is very old."),
+        ("The cat is old.", "The cat is not old."),
+        ("Bridge 117 is old.", "Bridge 113 is old."),
+        ("Die Katze ist alt.", "Die Katze ist nicht alt."),
+    ]
+    pairs = [{"a": a, "b": b} for a, b in texts]
+    found = service.api.ok("/similarity", {"pairs": pairs, "measure": "rcmd_words", "explain": explain})
+    verdicts = [each["verdict"] for each in service.api.ok("/same", {"pairs": pairs})["verdicts"]]
+    assert verdicts == ["same", "different", "different", "unsure"]
+    assert [each is None for each in found["probabilities"]] == [each == "different" for each in verdicts]
+    known = [i for i, each in enumerate(verdicts) if each != "different"]
+    assert [found["probabilities"][i] for i in known] == expected(service, [found["scores"][i] for i in known])
+
+
+def test_explanations_of_different_texts_say_why_instead(service: Calibrated) -> None:
+    pair = {"a": "The bridge is old.", "b": "The bridge is not old."}
+    found = service.api.get("/explain", **pair)
+    assert (found["probability"], found["same"]["verdict"]) == (None, "different")
+    assert found["calibration"]["pairs"] == 120
+    for kind in ("svg", "html"):
+        said = service.api.http.get("/explain", params={**pair, "format": kind}).text
+        assert "negation in b" in said
+        assert "people" not in said
 
 
 def test_models_list_their_calibrations(service: Calibrated) -> None:

@@ -86,7 +86,7 @@ async def _explain(body: ExplainRequest, request: Request, explainer: Explain, d
     def write() -> str:
         response = pair.response(body.max_links)
         if viewed:
-            response = PlaygroundExplanation(**dict(response), view=playground_view(pair.explanation))
+            response = PlaygroundExplanation(**dict(response), view=playground_view(pair.explanation, pair.same))
         return response.model_dump_json()
 
     if format_ == "json":
@@ -103,11 +103,10 @@ def _warning(notice: RequestWarning) -> str:
 
 
 def _probable(result: ExplainedPair) -> Probable | None:
-    known = result.calibration
-    if known is None:
+    known, probability = result.calibration, result.probability
+    if known is None or probability is None:
         return None
-    score = result.explanation.score
-    return Probable(known.probability_of(score), known.probability.lowest_score(MOSTLY), known.summary.data)
+    return Probable(probability, known.probability.lowest_score(MOSTLY), known.summary.data)
 
 
 def _in_playground(result: ExplainedPair) -> str:
@@ -127,6 +126,7 @@ async def _draw(result: ExplainedPair, document: str | None, format_: Format, dr
         document=document,
         warnings=tuple(_warning(notice) for notice in result.warnings),
         probable=_probable(result),
+        same=result.same,
     )
     match format_:
         case "svg":

@@ -21,12 +21,14 @@ import {
 import { SUFFIXES, readDocuments } from "./files.js";
 import { metadataFields, metadataText } from "./search.js";
 import { hashOf, writeState } from "./state.js";
+import { verdictLine } from "./verdict.js";
 
 const PAGE = 100; // documents listed at a time
 const BATCH_LINES = 200; // of a request
 const BATCH_CHARS = 500_000;
 const SHOWN_ROWS = 5; // of a file, that were refused or have a warning
 const MIN_SIMILARITY = "0.6"; // of near-duplicates; the sample has some
+const IN_DOCUMENTS = { a: "there", b: "here" }; // of a group, as the lists of words are called
 const NAME_PATTERN = "[a-z0-9][a-z0-9._\\-]{0,63}"; // as in service/names.py
 const NAME_RULE =
   "A name has 1 to 64 characters of a-z, 0-9, “.”, “_” and “-”, and starts with a letter or digit: change “Into the collection”.";
@@ -256,7 +258,7 @@ export class Collection {
       this.finding.cancel();
       stop.remove();
     });
-    const body = { min_score: Number(this.least.value) };
+    const body = { min_score: Number(this.least.value), explain: true };
     const path = `${collectionPath(this.collection.value)}/duplicates`;
     const answer = await send("POST", path, { body, accept: "application/x-ndjson", signal });
     fill(this.groups, element("p", { class: "toolbar" }, bar, said, stop), listed);
@@ -421,16 +423,16 @@ function groupRow({ documents: [first, ...others] }) {
  */
 function documentText(each, first) {
   return element(
-    "p",
-    {},
+    "div",
+    { class: "duplicate" },
     element("strong", {}, isolated(each.id)),
     first && element("span", { class: "faint" }, ` ${plain(each.score)} with `, isolated(each.like), " "),
     first && element("a", { href: hashOf("compare", { a: first.text, b: each.text }) }, "Why?"),
+    first && verdictLine(each.explanation?.same, IN_DOCUMENTS),
     first && listed("both", each.in_both),
     first && listed("only here", each.only_here),
     first && listed("only there", each.only_there),
-    element("br"),
-    element("span", { dir: "auto" }, each.text),
+    element("p", { dir: "auto" }, each.text),
   );
 }
 
@@ -439,4 +441,4 @@ function documentText(each, first) {
  * @param {string[]} words
  */
 const listed = (what, words) =>
-  words.length ? element("span", { class: "faint" }, element("br"), `${what}: `, isolatedList(words)) : null;
+  words.length ? element("div", { class: "faint" }, `${what}: `, isolatedList(words)) : null;

@@ -191,7 +191,9 @@ export class Compare {
       this.views.map((view, i) => this.card(view, i, found[i])),
     );
     const [first] = found;
-    announce(first instanceof Error ? first.message : `The score is ${first.score.toFixed(3)}.`);
+    const said = this.results.querySelector(".verdict")?.textContent;
+    const verdict = said ? `${said}. ` : "";
+    announce(first instanceof Error ? first.message : `${verdict}The score is ${first.score.toFixed(3)}.`);
   }
 
   /** @param {View} view @param {number} i @param {any} found */

@@ -2,6 +2,7 @@
 // An explanation drawn: its score, a bar that adds up, both texts, a matrix and a table of links.
 
 import { announce, button, counted, element, fill, isolated, notices, plain, signed } from "./dom.js";
+import { verdictLine } from "./verdict.js";
 
 /** @typedef {{text: string, start: number, end: number}} Unit */
 /** @typedef {{text: string, read_start: number, read_end: number, truncated: boolean, tokens: Unit[]}} Side */
@@ -10,7 +11,7 @@ import { announce, button, counted, element, fill, isolated, notices, plain, sig
 /** @typedef {[string, string, number | null]} Cell its class, its number, and the length of its bar in percent */
 /** @typedef {{name: string, rows: string[], columns: string[], cells: Cell[][]}} Matrix */
 /**
- * What the service groups, rounds and colors: words and the legend have a class and a number.
+ * What the service groups, rounds and colors: words and the legend have classes and a number.
  * @typedef {object} View
  * @property {Part[]} parts
  * @property {[string, string][]} a
@@ -30,10 +31,12 @@ import { announce, button, counted, element, fill, isolated, notices, plain, sig
  * @property {number} omitted
  * @property {number | null} [by_glossary]
  * @property {number | null} probability
+ * @property {import("./verdict.js").Verdict | null} [same]
  * @property {{pointer: string, detail: string}[]} warnings
  * @property {View} view
  */
 
+const IN_TEXTS = { a: "in the first text", b: "in the second text" };
 const MATRIX_NOTE = "First text downward, second across; others are function words, punctuation and weak words.";
 const TABLE_ROWS = 200;
 
@@ -46,10 +49,11 @@ const TABLE_ROWS = 200;
 export function explanationCard(shown, measure, opened) {
   return [
     notices(shown.warnings),
+    verdictLine(shown.same, IN_TEXTS),
     scoreLine(shown, measure),
     bar(shown),
     texts(shown),
-    legend(shown.view.legend),
+    legend(shown.view),
     details(shown, opened),
   ].flat();
 }
@@ -284,13 +288,17 @@ function connect(shown, words, said) {
 }
 
 /**
- * What the colors mean, in texts and matrix alike.
- * @param {[string, string][]} steps
+ * What the colors mean, in texts and matrix alike, and bold words.
+ * @param {View} view
  */
-function legend(steps) {
+function legend({ legend: steps, a, b }) {
   if (!steps.length) return null;
   const boxes = steps.map(([color, value]) => element("span", { class: color }, value));
-  return element("p", { class: "legend faint" }, element("span", {}, "Contribution to the score:"), boxes);
+  const differs = [...a, ...b].some(([name]) => name.endsWith(" differs"));
+  return [
+    element("p", { class: "legend faint" }, element("span", {}, "Contribution to the score:"), boxes),
+    differs ? element("p", { class: "faint" }, "Bold words differ, by the verdict.") : null,
+  ];
 }
 
 /**

@@ -8,7 +8,8 @@ from semblance.models.explanation import Explanation
 from semblance.service.rendering.caption import Caption, headline, subtitle
 from semblance.service.rendering.colors import ColorScale
 from semblance.service.rendering.html.page import color_key, colored_units, paragraph, render
-from semblance.service.rendering.view import MAX_WORDS, Grid, View, score_parts
+from semblance.service.rendering.verdict import verdict_line
+from semblance.service.rendering.view import MAX_WORDS, Grid, Side, View, score_parts
 
 _MAX_LINKS = 30
 
@@ -35,6 +36,7 @@ def render_html(explanation: Explanation, caption: Caption, playground: str | No
         "explanation.html",
         title=headline(explanation, caption),
         subtitle=subtitle(explanation, caption),
+        verdict=caption.same and verdict_line(caption.same),
         warnings=caption.warnings,
         messages=caption.cuts,
         playground=playground,
@@ -44,11 +46,15 @@ def render_html(explanation: Explanation, caption: Caption, playground: str | No
         parts=parts,
         whole=sum(abs(part.value) for part in parts) or 1.0,
         texts=[(side.name, paragraph(side.read, colored_units(side, caption, scale), scale)) for side in view.sides],
-        key=color_key(scale, caption, matched=bool(view.matches.any())),
+        key=color_key(scale, caption, matched=bool(view.matches.any()), differs=any(map(_differs, view.sides))),
         matrices=[(name, matrix, _cells(matrix, scale)) for name, matrix in grids],
         links=view.links(_MAX_LINKS),
         links_title="Strongest links" + (", then those at distance 0" if view.matches.any() else ""),
     )
+
+
+def _differs(side: Side) -> bool:
+    return bool(side.differs.any())
 
 
 def _cells(grid: Grid, scale: ColorScale) -> list[Markup]:

@@ -43,7 +43,7 @@ def _environment() -> Environment:
     )
     environment.filters |= {shape.__name__: shape for shape in (decimals_for, label, plain, signed)}
     style = (files("semblance.service") / "playground" / "assets" / "style.css").read_text("utf-8")
-    environment.globals |= {"warnings": (), "messages": ()}
+    environment.globals |= {"warnings": (), "messages": (), "verdict": None}
     environment.globals["playground_style"] = Markup(style)  # nosec B704 # noqa: S704 - a file of this package
     return environment
 
@@ -58,19 +58,25 @@ def escaped(text: str) -> Markup:
 
 
 class ColoredUnit(NamedTuple):
-    """A unit of a text with the value of its color and its tooltip, underlined if `matched`."""
+    """A unit of a text with the value of its color and its tooltip.
+
+    It is underlined if `matched`, and bold if it `differs`.
+    """
 
     unit: Unit
     value: float
     title: str
     matched: bool = False
+    differs: bool = False
 
 
 def colored_units(side: Side, caption: Caption, scale: ColorScale) -> Iterator[ColoredUnit]:
     """The units of a text colored by contribution; a tooltip names the strongest partner."""
     decimals = decimals_for(scale.limit)
     for i, (unit, total) in enumerate(zip(side.units, side.totals, strict=True)):
-        yield ColoredUnit(unit, float(total), _description(side, i, caption, decimals), bool(side.matched[i]))
+        yield ColoredUnit(
+            unit, float(total), _description(side, i, caption, decimals), bool(side.matched[i]), bool(side.differs[i])
+        )
 
 
 def _description(side: Side, i: int, caption: Caption, decimals: int) -> str:
@@ -89,11 +95,11 @@ def paragraph(read: ReadText, units: Iterable[ColoredUnit], scale: ColorScale) -
     """Render a text as a `<p>` with automatic direction, and its units as marks."""
     text, reached = read.text, read.start
     pieces = [_unread(text[:reached])]
-    for unit, value, title, is_matched in units:
+    for unit, value, title, is_matched, differs in units:
         start = max(unit.start, reached)  # tokens may share characters; each character is shown once
         if unit.end <= start:
             continue
-        name = scale.name(value) + (" matched" if is_matched else "")
+        name = scale.name(value) + " matched" * is_matched + " differs" * differs
         word = escaped(text[start : unit.end])
         pieces.append(f'{escaped(text[reached:start])}<mark class="{name}" title="{escaped(title)}">{word}</mark>')
         reached = unit.end
@@ -103,12 +109,14 @@ def paragraph(read: ReadText, units: Iterable[ColoredUnit], scale: ColorScale) -
     return Markup(f'<p class="text" dir="auto" lang="{_language(text)}">{marks}</p>')  # nosec B704 # noqa: S704 - pieces are escaped
 
 
-def color_key(scale: ColorScale, caption: Caption, *, matched: bool) -> str:
+def color_key(scale: ColorScale, caption: Caption, *, matched: bool, differs: bool = False) -> str:
     """Legend of the colors of marked texts."""
     unit = caption.granularity
     key = f"Red {unit}s lower the score" if caption.distance else f"Blue {unit}s raise the score, red ones lower it"
     if matched:
         key += "; underlined ones have a partner at distance 0, which costs nothing"
+    if differs:
+        key += "; bold ones differ, by the verdict"
     if scale.limit > 0:
         key += f"; the strongest color stands for {plain(scale.limit, decimals_for(scale.limit))}"
     return f"{key}. Rest the pointer on one for its strongest partner."

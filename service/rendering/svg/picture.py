@@ -27,6 +27,7 @@ from semblance.service.rendering.colors import (
 from semblance.service.rendering.direction import is_right_to_left, levels_of, places_in_line
 from semblance.service.rendering.fonts import language_of
 from semblance.service.rendering.labels import (
+    ROOM,
     SCORE_DECIMALS,
     decimals_for,
     em_width,
@@ -48,6 +49,7 @@ from semblance.service.rendering.svg.sheet import (
     SUBTITLE_SIZE,
     TEXT_SIZE,
     TITLE_SIZE,
+    VERDICT_SIZE,
     WIDTH,
     Box,
     Sheet,
@@ -58,6 +60,7 @@ from semblance.service.rendering.svg.sheet import (
     tooltip,
     write,
 )
+from semblance.service.rendering.verdict import verdict_line
 from semblance.service.rendering.view import ScorePart, Side, View, score_parts
 
 MAX_LINES = 16  # of a text
@@ -98,7 +101,8 @@ def render_svg(explanation: Explanation, caption: Caption) -> str:
 def _draw_title(sheet: Sheet, explanation: Explanation, caption: Caption) -> None:
     group = sheet.group("title")
     faint = Style(SUBTITLE_SIZE, fill=FAINT_INK)
-    lines = [(headline(explanation, caption), Style(TITLE_SIZE, bold=True))]
+    lines = [("".join(verdict_line(caption.same)), Style(VERDICT_SIZE, bold=True))] if caption.same else []
+    lines += [(headline(explanation, caption), Style(TITLE_SIZE, bold=True))]
     lines += [(text, faint) for text in (subtitle(explanation, caption), *caption.warnings, *caption.cuts)]
     for text, style in lines:
         for part in wrap(text, INNER_WIDTH / style.size * (0.9 if style.bold else 1.0)):
@@ -109,9 +113,12 @@ def _draw_text(sheet: Sheet, side: Side, scale: ColorScale) -> None:
     """Draw the heading of a text and its units, up to 16 lines, and how many more there are."""
     group = sheet.group("text")
     sheet.line(group, side.name, HEADING)
-    widths = (em_width(label(unit.text, _MAX_UNIT_EM)) * TEXT_SIZE + 2 * _UNIT_PADDING for unit in side.units)
+    style = Style(TEXT_SIZE, "middle", language=language_of(side.read.text))
+    styles = [replace(style, bold=bool(differs)) for differs in side.differs]
+    labels = [label(unit.text, _MAX_UNIT_EM) for unit in side.units]
+    widths = (ROOM * own.width(name) + 2 * _UNIT_PADDING for name, own in zip(labels, styles, strict=True))
     places = [*takewhile(lambda place: place.line < MAX_LINES, flow(widths, _UNIT_GAP, INNER_WIDTH))]
-    style, decimals = Style(TEXT_SIZE, "middle", language=language_of(side.read.text)), decimals_for(scale.limit)
+    decimals = decimals_for(scale.limit)
     for i, (place, to_left) in enumerate(_as_written(side.units, places)):
         text, total = side.units[i].text, float(side.totals[i])
         corner = (MARGIN + place.x, sheet.y + place.line * _UNIT_LINE)
@@ -119,8 +126,8 @@ def _draw_text(sheet: Sheet, side: Side, scale: ColorScale) -> None:
         unit = box(group, corner, (place.width, _UNIT_HEIGHT), rx="3", fill=scale.color(total), **outline)
         tooltip(unit, f"{in_sentence(text)}: contributes {signed(total, decimals)}")
         middle = (corner[0] + place.width / 2, corner[1] + 0.72 * _UNIT_HEIGHT)
-        inked = replace(style, fill=scale.ink(total), to_left=to_left)
-        write(group, middle, label(text, _MAX_UNIT_EM), inked).set("pointer-events", "none")
+        inked = replace(styles[i], fill=scale.ink(total), to_left=to_left)
+        write(group, middle, labels[i], inked).set("pointer-events", "none")
     sheet.skip(_UNIT_LINE * (places[-1].line + 1 if places else 0))
     if len(side.units) > len(places):
         sheet.line(group, f"\u2026 and {len(side.units) - len(places):,} more", NOTE)
@@ -206,5 +213,7 @@ def _draw_legend(sheet: Sheet, view: View) -> None:
         "others: function words, punctuation and weak words; special tokens: added by the model, such as [CLS]",
         NOTE,
     )
+    if any(side.differs.any() for side in view.sides):
+        sheet.line(group, "bold: words that differ, by the verdict", NOTE)
     if view.matches.any():
         sheet.line(group, "outlined: the same to the model, at distance 0", NOTE)

@@ -17,7 +17,7 @@ Anchor: TypeAlias = Literal["start", "middle", "end"]
 
 WIDTH, MARGIN = 960.0, 32.0
 INNER_WIDTH = WIDTH - 2 * MARGIN
-TITLE_SIZE, SUBTITLE_SIZE, HEADING_SIZE, TEXT_SIZE, NOTE_SIZE = 20.0, 13.0, 13.0, 14.0, 11.5
+TITLE_SIZE, VERDICT_SIZE, SUBTITLE_SIZE, HEADING_SIZE, TEXT_SIZE, NOTE_SIZE = 20.0, 16.0, 13.0, 13.0, 14.0, 11.5
 SECTION_GAP = 22.0
 _SHARES: Mapping[Anchor, float] = {"start": 0.0, "middle": 0.5, "end": 1.0}  # of a text before its anchor
 

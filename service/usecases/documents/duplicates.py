@@ -28,6 +28,7 @@ from semblance.service.errors import CollectionReplaced, WriteConflict
 from semblance.service.filters import Filter
 from semblance.service.ports.documents import CutDocuments, PassageKey, Version
 from semblance.service.ports.indexes import ROUNDING, DocumentSelection, IndexReader
+from semblance.service.ports.paraphrases import Classifiers
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.threads import until_left
 from semblance.service.turns import in_thread
@@ -42,6 +43,7 @@ from semblance.service.usecases.documents.clusters import (
 )
 from semblance.service.usecases.explain.explain import DEFAULT_MEASURE
 from semblance.service.usecases.explain.word_links import word_links
+from semblance.service.usecases.paraphrases.verdicts import Judge, judge_of
 from semblance.service.usecases.request_fields import requested_filter, requested_version, require_at_most
 from semblance.service.usecases.search.rescoring import INDEX_MEASURE, PassageScorer
 from semblance.service.usecases.text_embedder import TextEmbedder
@@ -57,10 +59,17 @@ MAX_WORDS = 20  # of a text that another lacks
 class FindDuplicates:
     """Finds duplicates by the index; rescores them if the measure is not the index's own."""
 
-    def __init__(self, collections: Collections, access: CollectionAccess, texts: TextEmbedder) -> None:
+    def __init__(
+        self,
+        collections: Collections,
+        access: CollectionAccess,
+        texts: TextEmbedder,
+        classifiers: Classifiers,
+    ) -> None:
         self._collections = collections
         self._access = access
         self._texts = texts
+        self._classifiers = classifiers
 
     async def open(self, name: str, request: DuplicatesRequest) -> DuplicateSearch:
         """Begin a search for all groups.
@@ -90,6 +99,7 @@ class FindDuplicates:
             scorer=PassageScorer(self._access, self._texts, collection, encoder, measure),
             index=index,
             explained_by=explained_by,
+            judge=judge_of(self._classifiers, encoder),
         )
 
     async def page(self, name: str, request: DuplicatesRequest) -> DuplicatesPage:
@@ -137,6 +147,7 @@ class DuplicateSearch:
         scorer: scores passages by the measure.
         index: of the collection.
         explained_by: name of the measure of the explanations; None without any.
+        judge: of the pairs that are explained; None if the model has no classifier.
     """
 
     min_score: float
@@ -148,6 +159,7 @@ class DuplicateSearch:
     scorer: PassageScorer
     index: IndexReader
     explained_by: str | None
+    judge: Judge | None
 
     def outcome(self) -> dict[str, Any]:
         """Where to go on, and what compared the documents, as fields of a response."""
@@ -259,7 +271,7 @@ class DuplicateSearch:
 
         def explain() -> dict[str, Explanation]:
             return {
-                doc_id: word_links(explainer, measure, embedded[a], embedded[b])
+                doc_id: word_links(explainer, measure, embedded[a], embedded[b], judge=self.judge)
                 for doc_id, (a, b) in until_left(pairs.items())
                 if a in embedded and b in embedded
             }

@@ -13,6 +13,7 @@ from semblance_client.vocabulary.explanation import (
     PassageSpan,
 )
 from semblance_client.vocabulary.responses import RequestWarning
+from semblance_client.vocabulary.same import Verdict
 
 from semblance.models.catalogue import explainable
 from semblance.models.embeddings import TokenEmbeddings
@@ -22,9 +23,11 @@ from semblance.models.protocols import Encoder
 from semblance.models.tokenization.glossary import NO_GLOSSARY, Glossary
 from semblance.service.ports.calibration import Calibrations, FittedCalibration
 from semblance.service.ports.embedding import ServedModels
+from semblance.service.ports.paraphrases import Classifiers
 from semblance.service.turns import in_thread
 from semblance.service.usecases.explain.best_passages import BestPassages, DocumentQuery
 from semblance.service.usecases.explain.word_links import read_texts, strongest_links
+from semblance.service.usecases.paraphrases.verdicts import judge_of
 from semblance.service.usecases.text_embedder import InputText, TextEmbedder, Truncation
 
 DEFAULT_MEASURE = "rcmd_words"  # its parts are few strong links of words, whatever measure ranks a search
@@ -40,20 +43,26 @@ class ExplainedPair:
     a: ReadText
     b: ReadText
     explanation: Explanation
+    same: Verdict | None
     warnings: Sequence[RequestWarning]
     calibration: FittedCalibration | None
     passage: PassageSpan | None
     passages: int
 
+    @property
+    def probability(self) -> float | None:
+        """Probability that people call the texts the same, if it is known and not withheld."""
+        return self.calibration.of_pair(self.explanation.score, self.same) if self.calibration else None
+
     def response(self, max_links: int | None) -> PairExplanation:
         """The strongest links, as a response has them; None keeps the default number."""
         texts, kept = (self.a, self.b), DEFAULT_LINKS if max_links is None else max_links
-        links = strongest_links(self.explanation, self.measure, texts, self.granularity, kept)
+        links = strongest_links(self.explanation, self.measure, texts, self.granularity, kept, self.same)
         return PairExplanation(
             **dict(links),
             model=self.encoder.name,
             space=self.encoder.space,
-            probability=self.calibration and self.calibration.probability_of(self.explanation.score),
+            probability=self.probability,
             calibration=self.calibration and self.calibration.summary,
             truncated=self.a.truncated or self.b.truncated,
             passage=self.passage,
@@ -81,7 +90,8 @@ class _Pair:
 class Explain:
     """Explains a score as `Compare` or `Search` computes it.
 
-    Of a document that is cut, the passage with the highest score is explained.
+    Of a document that is cut, the passage with the highest score is explained. Two texts also have a verdict; a
+    document answers a query, and need not say the same.
     """
 
     def __init__(
@@ -90,11 +100,13 @@ class Explain:
         best_passages: BestPassages,
         texts: TextEmbedder,
         calibrations: Calibrations,
+        classifiers: Classifiers,
     ) -> None:
         self._models = models
         self._best_passages = best_passages
         self._texts = texts
         self._calibrations = calibrations
+        self._classifiers = classifiers
 
     async def explain(self, request: ExplainRequest) -> ExplainedPair:
         """Explain one pair.
@@ -109,19 +121,24 @@ class Explain:
             self._pair_of_texts(request) if request.id is None else self._pair_with_document(request, measure)
         )
 
-        def compute() -> Explanation:
+        judge = judge_of(self._classifiers, pair.encoder) if request.id is None else None
+
+        def compute() -> tuple[Explanation, Verdict | None]:
             explanation = explain_passages(explainer, pair.a, pair.b, pair.glossary)
             grouped = explanation.by_word() if request.granularity == "word" else explanation
-            return grouped if request.max_links is None else grouped.strongest(request.max_links)
+            kept = grouped if request.max_links is None else grouped.strongest(request.max_links)
+            return kept, judge and judge(pair.a, pair.b)
 
         a, b = read_texts(pair.a, pair.b)
+        explanation, same = await in_thread(compute)
         return ExplainedPair(
             encoder=pair.encoder,
             measure=measure,
             granularity=request.granularity,
             a=a,
             b=b,
-            explanation=await in_thread(compute),
+            explanation=explanation,
+            same=same,
             warnings=pair.warnings,
             calibration=self._calibrations.get((pair.encoder.space, measure)),
             passage=pair.passage,

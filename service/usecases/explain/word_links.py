@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from semblance_client.vocabulary import explanation as vocabulary
 from semblance_client.vocabulary.explanation import DEFAULT_LINKS, Granularity, Link, Side, Token
+from semblance_client.vocabulary.same import Verdict
 
 from semblance.models.embeddings import TokenEmbeddings
 from semblance.models.explanation import Explanation, ReadText, tokens_of
@@ -11,13 +12,20 @@ from semblance.models.nearest_passages import explain_passages, nearest_passages
 from semblance.models.protocols import Explainable
 from semblance.models.text import Units
 from semblance.models.tokenization.glossary import NO_GLOSSARY, Glossary
+from semblance.service.usecases.paraphrases.verdicts import Judge
 
 
 def word_links(
-    explainer: Explainable, measure: str, a: TokenEmbeddings, b: TokenEmbeddings, glossary: Glossary = NO_GLOSSARY
+    explainer: Explainable,
+    measure: str,
+    a: TokenEmbeddings,
+    b: TokenEmbeddings,
+    glossary: Glossary = NO_GLOSSARY,
+    judge: Judge | None = None,
 ) -> vocabulary.Explanation:
-    """Explain a pair or a hit by its words."""
-    return strongest_links(explain_passages(explainer, a, b, glossary).by_word(), measure, read_texts(a, b))
+    """Explain a pair or a hit by its words; a pair has a verdict by its judge."""
+    explanation = explain_passages(explainer, a, b, glossary).by_word()
+    return strongest_links(explanation, measure, read_texts(a, b), same=judge and judge(a, b))
 
 
 def read_texts(a: TokenEmbeddings, b: TokenEmbeddings) -> tuple[ReadText, ReadText]:
@@ -32,6 +40,7 @@ def strongest_links(
     texts: tuple[ReadText, ReadText],
     granularity: Granularity = "word",
     max_links: int = DEFAULT_LINKS,
+    same: Verdict | None = None,
 ) -> vocabulary.Explanation:
     """The strongest links of an explanation, and the sums of all else."""
     short = explanation.strongest(max_links)
@@ -48,6 +57,7 @@ def strongest_links(
         special=short.special,
         omitted=short.omitted,
         by_glossary=short.by_glossary,
+        same=same,
     )
 
 

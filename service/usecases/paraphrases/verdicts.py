@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TypeAlias
 
 from semblance_client.vocabulary.same import Place, Reason, Unfit, Verdict
 
@@ -10,11 +12,21 @@ from semblance.models.embeddings import TokenEmbeddings
 from semblance.models.explanation import tokens_of
 from semblance.models.paraphrases.reasons import reasons
 from semblance.models.paraphrases.words import LANGUAGE, TextWords
+from semblance.models.protocols import Encoder
 from semblance.models.tokenization.passages import Span
-from semblance.service.ports.paraphrases import DIFFERENT_TO, ServedClassifier
+from semblance.service.ports.paraphrases import DIFFERENT_TO, Classifiers, ServedClassifier
 from semblance.service.usecases.text_embedder import UNREAD_SHARE, Truncation
 
 READ = Truncation("PASSAGES")  # so that a long text is known as such
+
+Judge: TypeAlias = Callable[[TokenEmbeddings, TokenEmbeddings], Verdict]
+"""Gives the verdict on a pair of token embeddings, as `POST /same`."""
+
+
+def judge_of(classifiers: Classifiers, encoder: Encoder) -> Judge | None:
+    """The judge of pairs of a model; None if it has no classifier."""
+    served = classifiers.get(encoder.space)
+    return None if served is None else partial(verdict, served)
 
 
 def verdict(served: ServedClassifier, a: TokenEmbeddings, b: TokenEmbeddings) -> Verdict:

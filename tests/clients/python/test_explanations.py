@@ -7,10 +7,11 @@ import subprocess
 from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
-from semblance_client import Client, Explanation, Link, Side, Token
+from semblance_client import Client, Explanation, Link, Place, Reason, Side, Token, Verdict
 
 VOID = {"br", "hr"}
 ATTACK = "<img src=x onerror=\"document.title=1\"> & 'quoted' </div>"
@@ -62,8 +63,8 @@ def test_all_forms_of_an_explanation_sum_to_its_score(
     why = client.explain(*texts, measure=measure, max_links=max_links)
     assert sum(link.contribution for link in why.links) + why.rest == pytest.approx(why.score, abs=1e-5)
     assert sum(part.contribution for part in why.parts()) == pytest.approx(why.score, abs=1e-5)
-    title, *rows = str(why).splitlines()
-    assert title == f"{why.score:.4f} by {measure}"
+    verdict, title, *rows = str(why).splitlines()
+    assert (verdict, title) == (str(why.same), f"{why.score:.4f} by {measure}")
     for printed in (rows, Page(why._repr_html_()).rows):
         assert sum(float(row[-7:]) for row in printed) == pytest.approx(why.score, abs=0.0001 * (len(printed) + 1))
 
@@ -92,9 +93,10 @@ def test_markup_in_any_field_of_an_answer_is_escaped() -> None:
     word = Token(text=ATTACK, start=size, end=2 * size)
     side = Side(text=4 * ATTACK, truncated=True, read_start=size, read_end=3 * size, tokens=[word])
     links = [Link(a=0, b=0, similarity=1.0, contribution=-0.5)]
-    why = Explanation(
-        score=0.0, measure=ATTACK, granularity=ATTACK, a=side, b=side, links=links, special=0.5, omitted=0.0
-    )
+    only = Reason(kind="only", log_odds=-2.0, a=[Place(start=0, end=size, text=ATTACK)], b=[])
+    same = Verdict(verdict="different", log_odds=-2.0, base=2.0, rest=-2.0, reasons=[only])
+    parts: dict[str, Any] = {"links": links, "special": 0.5, "omitted": 0.0, "same": same}
+    why = Explanation(score=0.0, measure=ATTACK, granularity=ATTACK, a=side, b=side, **parts)
     page = Page(why._repr_html_())
     assert page.tags == {"div", "span", "b", "table", "tbody", "tr", "td", "bdi"}
     assert page.text.count(ATTACK) == 11, "two texts, a measure and two words"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Awaitable, Sequence
 from types import SimpleNamespace
@@ -10,18 +11,24 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from semblance_client.vocabulary.similarity import SimilarityMatrix, SimilarityRequest
+from semblance_client.vocabulary.fields import Pair
+from semblance_client.vocabulary.responses import Calibration
+from semblance_client.vocabulary.same import Verdict
+from semblance_client.vocabulary.similarity import Similarities, SimilarityMatrix, SimilarityRequest
 
 from semblance.models.catalogue import similarity
 from semblance.models.embeddings import TokenEmbeddings, Want
+from semblance.models.judgments.centered_isotonic import ProbabilityMap
 from semblance.models.measures.word_movers import WordMovers
 from semblance.models.protocols import Encoder
 from semblance.models.text import Role, Truncate
 from semblance.service import turns
+from semblance.service.ports.calibration import FittedCalibration
 from semblance.service.ports.embedding import ServedModels
 from semblance.service.turns import TurnThreads
 from semblance.service.usecases import compare as compare_module
 from semblance.service.usecases.compare import Compare
+from semblance.service.usecases.paraphrases import verdicts
 from semblance.service.usecases.text_embedder import InputText, TextEmbedder, TextEmbeddings
 from tests.service.usecases.one_service import LIMITS
 from tests.support.token_matrices import embeddings_of
@@ -36,7 +43,10 @@ def random_tokens(number: int) -> TokenEmbeddings:
 
 
 class RandomModel:
-    """A model whose texts have random token vectors, seeded by the text."""
+    """A model whose texts have random token vectors, seeded by the text; `wanted` has what was asked for."""
+
+    def __init__(self) -> None:
+        self.wanted: list[Want] = []
 
     async def get(self, name: str | None) -> Encoder:
         del name
@@ -45,14 +55,15 @@ class RandomModel:
     async def embed(
         self, encoder: Encoder, texts: Sequence[InputText], role: Role, want: Want, truncate: Truncate
     ) -> TextEmbeddings:
-        del encoder, role, want, truncate
+        del encoder, role, truncate
+        self.wanted.append(want)
         made = [random_tokens(int(text.text)) for text in texts]
         return TextEmbeddings(made, [False] * len(made), 0)
 
 
 def compare() -> Compare:
     model: Any = RandomModel()
-    return Compare(cast("ServedModels", model), cast("TextEmbedder", model), {}, LIMITS)
+    return Compare(cast("ServedModels", model), cast("TextEmbedder", model), {}, {}, LIMITS)
 
 
 def texts(*numbers: int) -> list[InputText]:
@@ -121,3 +132,49 @@ async def test_chunks_do_not_change_scores(name: str) -> None:
     assert isinstance(scored, SimilarityMatrix)
     for row, number in zip(scored.scores, (1, 5, 2), strict=True):
         assert list(row) == pytest.approx([measure.score(made[number], other) for other in made], abs=1e-6)
+
+
+def certain(probability: float) -> FittedCalibration:
+    """A calibration by which every score has this probability."""
+    one = ProbabilityMap(np.zeros(1), np.array([probability]))
+    return FittedCalibration(Calibration(data="", pairs=1, error=0.0), one)
+
+
+@pytest.mark.parametrize("explain", [False, True])
+@pytest.mark.parametrize("classified", [False, True])
+@pytest.mark.parametrize("calibrated", [False, True])
+async def test_pairs_are_judged_for_explanations_and_probabilities_only(
+    monkeypatch: pytest.MonkeyPatch, explain: bool, classified: bool, calibrated: bool
+) -> None:
+    """The verdict on the second of two pairs is that it is different."""
+    judged: list[str] = []
+
+    def judge(classifier: object, a: TokenEmbeddings, b: TokenEmbeddings) -> Verdict:
+        del classifier, a, b
+        judged.append("different" if judged else "same")
+        return Verdict.model_validate({"verdict": judged[-1], "log_odds": 0, "base": 0, "rest": 0, "reasons": []})
+
+    monkeypatch.setattr(verdicts, "verdict", judge)
+    model: Any = RandomModel()
+    calibrations = {("random", "dynamax_jaccard"): certain(0.5)} if calibrated else {}
+    classifiers: Any = {"random": object()} if classified else {}
+    pairs = [Pair(a="1", b="2"), Pair(a="3", b="4")]
+    request = SimilarityRequest(pairs=pairs, explain=explain, measure="dynamax_jaccard")
+    found = await Compare(model, model, calibrations, classifiers, LIMITS).similarity(request)
+    assert isinstance(found, Similarities)
+    needed = classified and (explain or calibrated)
+    assert judged == ["same", "different"] * needed
+    assert found.probabilities == ([0.5, None if classified else 0.5] if calibrated else None)
+    shown = [each.same.verdict if each.same else "none" for each in found.explanations or []]
+    assert shown == (judged or ["none", "none"]) * explain
+
+
+@pytest.mark.parametrize(("calibrated", "want"), [(False, "pooled"), (True, "tokens")])
+async def test_token_vectors_are_read_where_verdicts_need_them(calibrated: bool, want: Want) -> None:
+    model: Any = RandomModel()
+    calibrations = {("random", "cosine"): certain(0.5)} if calibrated else {}
+    with contextlib.suppress(AttributeError):  # this classifier cannot classify
+        await Compare(model, model, calibrations, cast("Any", {"random": object()}), LIMITS).similarity(
+            SimilarityRequest(pairs=[Pair(a="1", b="2")])
+        )
+    assert model.wanted == [want]

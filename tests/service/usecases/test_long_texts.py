@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from semblance_client.vocabulary.explanation import ExplainRequest
-from semblance_client.vocabulary.similarity import Pair, Similarities, SimilarityMatrix, SimilarityRequest
+from semblance_client.vocabulary.fields import Pair
+from semblance_client.vocabulary.similarity import Similarities, SimilarityMatrix, SimilarityRequest
 
 from semblance.models.encoders.transformer import Transformer
 from semblance.models.nearest_passages import nearest_passages
@@ -76,7 +77,7 @@ async def test_one_token_more_is_read_in_passages(minilm: Transformer) -> None:
 
 async def test_cosine_of_long_texts_is_the_same_everywhere(minilm: Transformer) -> None:
     models, (embed, _) = StaticModels(minilm), embedder()
-    compare = Compare(models, embed, {}, RequestLimits.of(Settings()))
+    compare = Compare(models, embed, {}, {}, RequestLimits.of(Settings()))
     pairs = await compare.similarity(SimilarityRequest(pairs=[Pair(a=LONG, b=TALE), Pair(a=SHORT, b=TALE)]))
     matrix = await compare.similarity(SimilarityRequest(left=[LONG, SHORT], right=[TALE]))
     assert isinstance(pairs, Similarities)
@@ -86,7 +87,7 @@ async def test_cosine_of_long_texts_is_the_same_everywhere(minilm: Transformer) 
     assert [row[0] for row in matrix.scores] == pytest.approx(pairs.scores, abs=1e-9)
     assert pairs.usage.passages == _passages(minilm, LONG) + 2 * _passages(minilm, TALE)
     assert matrix.usage.passages == _passages(minilm, LONG) + _passages(minilm, TALE)
-    explain = Explain(models, None, embed, {})  # type: ignore[arg-type]
+    explain = Explain(models, None, embed, {}, {})  # type: ignore[arg-type]
     explained = await explain.explain(ExplainRequest(a=LONG, b=TALE, measure="cosine"))
     assert explained.explanation.score == pytest.approx(pairs.scores[0], abs=1e-6)
     assert explained.passages == _passages(minilm, LONG) + _passages(minilm, TALE)
@@ -101,7 +102,7 @@ def _passages(minilm: Transformer, text: str) -> int:
 async def test_links_lie_in_the_whole_text(minilm: Transformer) -> None:
     needle = "The old lighthouse keeper feeds three orange cats. "
     whole = LONG + needle + LONG
-    explain = Explain(StaticModels(minilm), None, embedder()[0], {})  # type: ignore[arg-type]
+    explain = Explain(StaticModels(minilm), None, embedder()[0], {}, {})  # type: ignore[arg-type]
     query = "a keeper of a lighthouse and his cats"
     explained = (await explain.explain(ExplainRequest(a=query, b=whole, measure="rcmd_words"))).response(10)
     words = {explained.b.tokens[link.b].text for link in explained.links}

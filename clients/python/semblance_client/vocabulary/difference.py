@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from semblance_client.vocabulary.explanation import SHOWN_LINKS, PassageSpan, Side, shortened
+from semblance_client.vocabulary.explanation import SHOWN_LINKS, PassageSpan, Side
 from semblance_client.vocabulary.fields import (
     Measure,
     NamedDocument,
@@ -17,7 +17,7 @@ from semblance_client.vocabulary.fields import (
     TruncateField,
     documented,
 )
-from semblance_client.vocabulary.responses import ResponseBody, Space, Warnings
+from semblance_client.vocabulary.responses import ResponseBody, Space, Warnings, shortened
 
 DifferenceMode: TypeAlias = Literal["vector", "hybrid"]
 

@@ -22,11 +22,11 @@ from semblance_client.vocabulary.fields import (
     one_of,
     require_one_of,
 )
-from semblance_client.vocabulary.responses import Calibration, Probability, ResponseBody, Space, Warnings
+from semblance_client.vocabulary.responses import Calibration, ResponseBody, Space, Warnings, shortened
+from semblance_client.vocabulary.same import Verdict
 
 DEFAULT_LINKS = 200  # of a response
 SHOWN_LINKS = 12  # in text and notebooks; the others are one line
-WORD_CHARS = 24  # shown of a word in text
 _FORMS = 'give a and either b, such as {"a": "one text", "b": "another"}, or the id of a document'
 
 Granularity: TypeAlias = Literal["word", "token"]
@@ -134,6 +134,7 @@ class Explanation(ResponseBody):
     Example:
         >>> why = client.explain("my parcel never came", "the package is lost", max_links=2)
         >>> print(why)
+        Different: negation in a; my parcel / the package is lost
         0.3547 by rcmd_words
           parcel = package  +0.1345
           came = package    +0.0441
@@ -158,6 +159,9 @@ class Explanation(ResponseBody):
     """Contribution of the links that are left out."""
     by_glossary: float | None = None
     """Part of the score that comes from the collection's glossary, already in `links`; null without a glossary."""
+    same: Verdict | None = None
+    """Whether the texts say the same, as `POST /same`; null if the model has no classifier, and for a document that a
+    query found."""
 
     @property
     def rest(self) -> float:
@@ -184,7 +188,8 @@ class Explanation(ResponseBody):
         width = max((len(label) for label, _ in rows), default=0)
         lines = [f"  {label:<{width}}  {contribution:+.4f}" for label, contribution in rows]
         glossary = f", {self.by_glossary:+.4f} of it by glossary" if self.by_glossary else ""
-        return "\n".join([f"{self.score:.4f} by {self.measure}{glossary}", *lines])
+        verdict = [str(self.same)] if self.same else []
+        return "\n".join([*verdict, f"{self.score:.4f} by {self.measure}{glossary}", *lines])
 
     def _repr_html_(self) -> str:
         from semblance_client.vocabulary.notebook import explanation_html  # noqa: PLC0415 - it imports this module
@@ -206,7 +211,8 @@ class PairExplanation(Explanation):
 
     model: str
     space: Space
-    probability: Probability = None
+    probability: float | None = None
+    """Probability that people call the pair the same; null without a calibration, and if `same` says different."""
     calibration: Calibration | None = None
     """Data that the probabilities are fitted to; null if there are none."""
     truncated: bool
@@ -214,8 +220,3 @@ class PairExplanation(Explanation):
     passage: PassageSpan | None = None
     """Place of b in a document that is cut: its passage with the highest score; null otherwise."""
     warnings: Warnings
-
-
-def shortened(word: str) -> str:
-    """A word as text shows it."""
-    return word if len(word) <= WORD_CHARS else f"{word[: WORD_CHARS - 1]}…"

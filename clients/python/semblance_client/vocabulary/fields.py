@@ -246,6 +246,13 @@ class RequestBody(Described):
         return value
 
 
+class Pair(RequestBody):
+    """Two texts to compare."""
+
+    a: Text
+    b: Text
+
+
 def require_one_of(*names: str, otherwise: str) -> Any:
     """Validator of a body that needs one of these fields, with the message `otherwise`.
 

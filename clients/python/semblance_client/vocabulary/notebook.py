@@ -30,8 +30,9 @@ def explanation_html(explanation: Explanation) -> str:
         f'<div dir="auto" style="{_TEXT}">{_marked(side, share, strongest)}</div>'
         for side, share in zip((explanation.a, explanation.b), shares, strict=True)
     )
+    verdict = f"<div><b>{escape(str(explanation.same))}</b></div>" if explanation.same else ""
     title = (
-        f'<div style="margin-bottom:.4em"><b style="font-size:1.25em">{explanation.score:.4f}</b> '
+        f'{verdict}<div style="margin-bottom:.4em"><b style="font-size:1.25em">{explanation.score:.4f}</b> '
         f'<span style="{FAINT}">by {escape(explanation.measure)}</span></div>'
     )
     return (

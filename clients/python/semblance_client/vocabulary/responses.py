@@ -62,6 +62,11 @@ Warnings: TypeAlias = Annotated[
 ]
 
 
+def shortened(text: str, most: int = 24) -> str:
+    """A word, or several, as text shows them: at most that many characters."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 class Calibration(ResponseBody):
     """The labeled pairs by which scores become probabilities."""
 

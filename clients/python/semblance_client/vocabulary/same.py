@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import ConfigDict, Field, model_validator
@@ -14,6 +15,7 @@ from semblance_client.vocabulary.fields import (
     FilterObject,
     ModelName,
     NamedCollection,
+    Pair,
     RequestBody,
     Text,
     VersionText,
@@ -21,11 +23,27 @@ from semblance_client.vocabulary.fields import (
     one_of,
     require_one_of,
 )
-from semblance_client.vocabulary.responses import ResponseBody, Space, Usage, Warnings
-from semblance_client.vocabulary.similarity import Pair
+from semblance_client.vocabulary.responses import ResponseBody, Space, Usage, Warnings, shortened
 
 FORMS = 'give either pairs, such as {"pairs": [{"a": "one text", "b": "another"}]}, or a text and a collection'
 MAX_NEAREST = 32  # documents
+SHOWN_REASONS = 3  # in text; of the others the number
+MAIN_SHARE = 0.1  # of the heaviest reason, from which another one is named
+SHOWN_GAP = 2  # characters between neighbors
+SHOWN_CHARS = 40  # of the words of a reason in text
+
+ReasonKind: TypeAlias = Literal["number", "negation", "replaced", "only", "order"]
+Unfit: TypeAlias = Literal["language", "long_text", "no_words", "unread_text"]
+"""Texts that a classifier is not made for: another language, too long, without words, letters that are not read."""
+Unsure: TypeAlias = Literal["close_call"] | Unfit
+
+_UNSURE: Mapping[Unsure, str] = {
+    "close_call": "a close call",
+    "language": "another language than English",
+    "long_text": "longer than the model reads at once",
+    "no_words": "a text without words",
+    "unread_text": "signs that the model does not read",
+}
 
 
 class SameRequest(RequestBody):
@@ -65,11 +83,6 @@ class SameRequest(RequestBody):
         return self
 
 
-ReasonKind: TypeAlias = Literal["number", "negation", "replaced", "only", "order"]
-Unfit: TypeAlias = Literal["language", "long_text", "no_words", "unread_text"]
-"""Texts that a classifier is not made for: another language, too long, without words, letters that are not read."""
-
-
 class Place(ResponseBody):
     """Words of a text. Positions count code points."""
 
@@ -89,15 +102,28 @@ class Reason(ResponseBody):
     """The words in the first text; empty if they are in the second one only."""
     b: list[Place]
 
+    def __str__(self) -> str:
+        a, b = (shortened(_joined(side), SHOWN_CHARS) for side in (self.a, self.b))
+        if a and b:
+            return f"{a} / {b}" if self.kind == "replaced" else f"{self.kind} {a} / {b}"
+        side = "a" if a else "b"
+        if self.kind == "negation":
+            return f"negation in {side}"
+        return f"only in {side}: {a or b}"
+
 
 class Verdict(ResponseBody):
     """Whether two texts say the same.
 
-    `base`, the log-odds of the reasons and `rest` sum to `log_odds`.
+    `base`, the log-odds of the reasons and `rest` sum to `log_odds`. As text, it is one line with the main reasons.
+
+    Example:
+        >>> print(client.explain("Invoice 117 was paid", "Invoice 113 was paid").same)
+        Different: number 117 / 113
     """
 
     verdict: Literal["same", "different", "unsure"]
-    unsure: Literal["close_call"] | Unfit | None = None
+    unsure: Unsure | None = None
     """Why the verdict is unsure: nearly even odds, or a text that the classifier is not made for."""
     log_odds: float | None
     """Natural logarithm of the odds that the texts say the same; null for texts that the classifier is not made for."""
@@ -109,6 +135,20 @@ class Verdict(ResponseBody):
     """The heaviest first."""
     document: StoredDocument | None = None
     """Of a text for a collection: the document that is its second text."""
+
+    @property
+    def main_reasons(self) -> list[Reason]:
+        """The reasons that take at least a tenth of what the heaviest takes."""
+        return [each for each in self.reasons if each.log_odds <= MAIN_SHARE * self.reasons[0].log_odds]
+
+    def __str__(self) -> str:
+        said = "Same, apart from" if self.verdict == "same" and self.reasons else self.verdict.capitalize()
+        shown = [str(reason) for reason in self.main_reasons[:SHOWN_REASONS]]
+        if further := self.main_reasons[SHOWN_REASONS:]:
+            shown.append(f"{len(further)} more")
+        if self.unsure and not shown:
+            shown = [_UNSURE[self.unsure]]
+        return ": ".join([said, *filter(None, ["; ".join(shown)])])
 
 
 class FalseHitBound(ResponseBody):
@@ -129,6 +169,14 @@ class FalseHitBound(ResponseBody):
     """Number of pairs of the data that are the same."""
     hit_rate: float
     """Share of the latter whose verdict is `same`."""
+
+
+def _joined(places: Sequence[Place]) -> str:
+    """The words of some places in one text, with an ellipsis where others are left out."""
+    words = ""
+    for before, place in zip([None, *places], places, strict=False):
+        words += ("" if before is None else " " if place.start - before.end <= SHOWN_GAP else " … ") + place.text
+    return words
 
 
 class Verdicts(ResponseBody):

@@ -14,6 +14,7 @@ from semblance_client.vocabulary.fields import (
     Bounded,
     Measure,
     ModelName,
+    Pair,
     RequestBody,
     Text,
     TruncateField,
@@ -29,13 +30,6 @@ EXAMPLES: tuple[JsonDict, ...] = (
     {"pairs": [{"a": "A man is playing a guitar.", "b": "Someone plays an instrument."}], "measure": "rcmd"},
     {"left": ["A man is playing a guitar."], "right": ["Someone plays an instrument.", "It rains."]},
 )
-
-
-class Pair(RequestBody):
-    """Two texts to compare."""
-
-    a: Text
-    b: Text
 
 
 class SimilarityRequest(RequestBody):
@@ -80,8 +74,9 @@ class Similarities(Scored):
 
     scores: list[float]
     """Higher is more alike."""
-    probabilities: list[float] | None = None
-    """Probabilities that people call the pairs the same; null without a calibration."""
+    probabilities: list[float | None] | None = None
+    """Probabilities that people call the pairs the same; null without a calibration, and for a pair that is different
+    by its verdict."""
     truncated: list[bool]
     """Whether a text of each pair was truncated."""
     explanations: list[Explanation] | None = None

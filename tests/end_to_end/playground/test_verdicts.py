@@ -1,0 +1,72 @@
+"""The playground shows whether two texts say the same: one line above the score, and what differs in bold."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import Page, expect
+from semblance_client import Client
+
+from tests.end_to_end.playground.conftest import OpenPage
+
+PAIRS = {
+    "replaced": ("How do I turn on dark mode?", "How do I turn off dark mode?"),
+    "number": ("Invoice 117 was paid", "Invoice 113 was paid"),
+    "only": ("We deliver daily except weekends.", "We deliver daily."),
+    "negation": ("The drug helped most patients.", "The drug did not help most patients."),
+    "order": ("Anna called Otto", "Otto called Anna"),
+    "several": ("Refunds take 5 days.", "Refunds take 7 days, except on Sundays, and need receipt 12 and form 9."),
+    "same": ("How can I reset my password?", "What is the best way to reset my password?"),
+    "apart": ("The cat is old.", "The cat is very old."),
+    "language": ("Wo ist mein Paket?", "Wo ist es nicht?"),
+}
+
+
+def compare(open_page: OpenPage, a: str, b: str, by: str = "") -> Page:
+    page = open_page(f"#compare?a={quote(a)}&b={quote(b)}&by={by}")
+    page.locator("output.score").first.wait_for()
+    return page
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_the_line_above_the_score_is_that_of_the_client(open_page: OpenPage, url: str, name: str) -> None:
+    a, b = PAIRS[name]
+    with Client(url) as client:
+        [verdict] = client.same([(a, b)]).verdicts
+    page = compare(open_page, a, b)
+    line = page.locator(".verdict")
+    said = str(verdict).replace("in a", "in the first text").replace("in b", "in the second text")
+    expect(line).to_have_text(said)
+    expect(page.locator("#status")).to_have_text(f"{said}. The score is {page.locator('output.score').inner_text()}.")
+    above, score = line.bounding_box(), page.locator("output.score").bounding_box()
+    assert above is not None
+    assert score is not None
+    assert above["y"] + above["height"] <= score["y"]
+
+
+def test_words_that_differ_are_bold(open_page: OpenPage) -> None:
+    page = compare(open_page, *PAIRS["replaced"])
+    bold = "all => all.filter((each) => getComputedStyle(each).fontWeight >= 700).map((each) => each.firstChild.data)"
+    assert page.locator(".word").evaluate_all(bold) == ["on", "off"]
+    expect(page.get_by_text("Bold words differ, by the verdict.")).to_be_visible()
+    page = compare(open_page, *PAIRS["same"])
+    assert page.locator(".word").evaluate_all(bold) == []
+    expect(page.get_by_text("Bold words differ")).to_have_count(0)
+
+
+def test_a_model_without_classifier_has_no_verdict(open_page: OpenPage) -> None:
+    page = compare(open_page, *PAIRS["number"], by="rcmd_words:minilm,rcmd_words:minilm-graded")
+    expect(page.locator("output.score")).to_have_count(2)
+    expect(page.locator(".verdict")).to_have_count(1)
+
+
+def test_near_duplicates_say_what_differs(open_page: OpenPage, url: str) -> None:
+    a, b = PAIRS["only"]
+    with Client(url) as client:
+        client.create_collection("judged")
+        client.add_documents([{"id": "1", "text": a}, {"id": "2", "text": b}], collection="judged")
+    page = open_page("#collection?collection=judged")
+    page.get_by_role("button", name="Find near-duplicates").click()
+    region = page.get_by_role("region", name="Near-duplicates")
+    expect(region.locator(".verdict")).to_have_text("Different: only there: except weekends")
