@@ -68,7 +68,9 @@ class SemblanceCache(BaseCache):
             log.warning("The answer could not be stored: %s", error)
 
     def clear(self, **kwargs: Any) -> None:
-        """Delete the answers whose scope has the values of this cache: all of the collection without any.
+        """Delete the answers whose scope has the values of this cache.
+
+        Without values, all answers of the collection are deleted.
 
         Raises:
             TypeError: arguments are given, of which it has none.

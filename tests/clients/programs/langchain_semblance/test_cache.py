@@ -1,4 +1,4 @@
-"""The standard tests of caches, and whom the model is asked for: opposites, other conversations, models and tenants."""
+"""The standard tests of caches, and what asks the model: opposites, other conversations and tenants."""
 
 from __future__ import annotations
 
