@@ -16,6 +16,7 @@ OUTSIDE_DOCS = {  # path in the repository -> path in the site
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
     "clients/langchain/README.md": "langchain-semblance.md",
+    "clients/litellm/README.md": "litellm-semblance.md",
     "clients/llama_index/README.md": "llama-index-semblance.md",
     "clients/python/README.md": "python-client.md",
     "references.bib": "references.bib",

@@ -44,6 +44,7 @@ SOURCE = modules("models", "service", "lab/semblance_lab")
 CLIENTS = modules(
     "clients/python/semblance_client",
     "clients/langchain/langchain_semblance",
+    "clients/litellm/litellm_semblance",
     "clients/llama_index/llama_index_semblance",
 )
 

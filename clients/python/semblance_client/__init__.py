@@ -20,6 +20,7 @@ from semblance_client.errors import (
     UnexpectedAnswer,
     Unreachable,
 )
+from semblance_client.semantic_cache import SemanticCache
 from semblance_client.steps import Call, ListCall, Request, Retries
 from semblance_client.vocabulary.aliases import Alias
 from semblance_client.vocabulary.caches import CacheEntry, CacheStored, Lookup, Refusal
@@ -98,6 +99,7 @@ __all__ = [
     "Retries",
     "ScoreDifference",
     "SearchResults",
+    "SemanticCache",
     "SemblanceError",
     "Share",
     "Side",

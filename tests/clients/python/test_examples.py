@@ -19,7 +19,11 @@ from tests.support.project import PROJECT
 PACKAGE = PROJECT / "clients" / "python"
 MODULES = [each.name for each in walk_packages(semblance_client.__path__, "semblance_client.")]
 README = PACKAGE / "README.md"
-PAGES = [README, PROJECT / "docs" / "clients.md"]  # tests/bare has those of the README of the project
+PAGES = [
+    README,
+    PROJECT / "docs" / "caches.md",
+    PROJECT / "docs" / "clients.md",
+]  # tests/bare has those of the README of the project
 
 
 @pytest.fixture

@@ -181,9 +181,11 @@ def test_a_wrong_key_is_an_error() -> None:
         SemblanceRetriever(client=Client(URL, "wrong")).invoke(QUERY)
 
 
-def test_the_example_of_the_readme_prints_its_output() -> None:
-    [(code, shown)] = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
+def test_the_examples_of_the_readme_print_their_output() -> None:
+    blocks = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
+    code = "\n".join(code for code, _ in blocks)
     placed = code.replace('Client("http://127.0.0.1:8000")', f'Client("{URL}", "{KEY}")')
     ran = subprocess.run([sys.executable, "-c", placed], capture_output=True, text=True, check=False, timeout=600)
-    CLIENT.delete_collection("help")
-    assert (ran.stderr, ran.stdout) == ("", shown)
+    for name in ("help", "answers"):
+        CLIENT.delete_collection(name)
+    assert (ran.stderr, ran.stdout) == ("", "".join(shown for _, shown in blocks))

@@ -1,0 +1,1 @@
+"""litellm-semblance in its environment."""
