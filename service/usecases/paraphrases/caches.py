@@ -48,7 +48,7 @@ class _Content(BaseModel):
     tokens: Annotated[int | None, Field(ge=0)]
 
 
-class _EntryMetadata(BaseModel):
+class _EntryFields(BaseModel):
     """The reserved fields of an entry; a document may have others under these names."""
 
     cache: _Content
@@ -56,18 +56,18 @@ class _EntryMetadata(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _JudgedEntry:
     """A document that is an entry, and the verdict on its text."""
 
     document: Document
-    own: _EntryMetadata
+    own: _EntryFields
     verdict: Verdict
 
     @classmethod
-    def of(cls, judged: JudgedDocument) -> _Entry | None:
+    def of(cls, judged: JudgedDocument) -> _JudgedEntry | None:
         """The entry, None for another document."""
         try:
-            own = _EntryMetadata.model_validate(judged.document.metadata)
+            own = _EntryFields.model_validate(judged.document.metadata)
         except ValidationError:
             return None
         return cls(judged.document, own, judged.verdict)
@@ -112,7 +112,7 @@ class Caches:
         asked, version = requested_filter(request.filter), requested_version(request.min_version)
         required = _answers_in(request.scope, time.time())
         found = await self._nearest.judge(name, request.text, request.candidates, version, asked, required)
-        entries = [entry for each in found.documents if (entry := _Entry.of(each))]
+        entries = [entry for each in found.documents if (entry := _JudgedEntry.of(each))]
         hit = next((entry for entry in entries if entry.verdict.verdict == "same"), None)
         saved = hit.own.cache.tokens or 0 if hit else 0
         self._metrics.add_answer_lookup("hit" if hit else refusal_of(entries[0].verdict if entries else None), saved)
