@@ -32,7 +32,7 @@ from semblance.service.settings import CLIENT_KEY, Settings, read_settings
 log = logging.getLogger(__name__)
 
 REFUSAL = "cannot serve"
-PAIR = {"a": "my parcel never came", "b": "the package is lost"}
+PAIR = {"a": "my parcel never came", "b": "my package has not arrived"}
 
 
 def serve(

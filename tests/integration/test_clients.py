@@ -26,7 +26,11 @@ from tests.support.running_service import running_process
 pytestmark = pytest.mark.timeout(1800)
 
 KEY = "smb_clients"
-AT_NIGHT = ("cohere", "langchain")  # environments of many large packages; the snippets of the page run by day
+AT_NIGHT = (
+    "cohere",
+    "langchain",
+    "litellm_semblance",
+)  # environments of many large packages; the snippets of the page run by day
 QUEUED_TOKENS = 4_000  # tests/clients/programs/task.py fills the queue
 PROGRAMS = PROJECT / "tests" / "clients" / "programs"
 PINS = {pins.stem: pins for pins in sorted((PROGRAMS / "environments").glob("*.txt"))}

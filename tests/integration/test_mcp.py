@@ -14,7 +14,7 @@ from tests.integration.conftest import Api
 from tests.support.project import PROJECT
 from tests.support.running_service import SEMBLANCE
 
-PAIR = {"a": "my parcel never came", "b": "the package is lost"}
+PAIR = {"a": "my parcel never came", "b": "my package has not arrived"}
 
 
 def server(url: str) -> StdioServerParameters:
@@ -43,7 +43,7 @@ async def test_the_tools_describe_themselves(client: Client) -> None:
 
 
 async def test_similarity_gives_the_scores_of_the_service(client: Client, api: Api) -> None:
-    others = ["the package is lost", "It rains.", "mein Paket 📦"]
+    others = ["my package has not arrived", "It rains.", "mein Paket 📦"]
     answer: Any = await client.call_tool("similarity", {"text": PAIR["a"], "others": others, "measure": "rcmd"})
     pairs = [{"a": PAIR["a"], "b": other} for other in others]
     expected = api.ok("/similarity", {"pairs": pairs, "measure": "rcmd"})["scores"]

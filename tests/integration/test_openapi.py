@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 EXAMPLES = 4
 SEED = 1
-UNFIT = {"POST /same"}  # small networks have no classifier of paraphrases; test_same.py asks the real one
+# small networks have no classifier of paraphrases; test_same.py and test_caches.py ask the real one
+UNFIT = {"POST /same", "POST /caches/{name}/lookup"}
 
 
 @pytest.fixture(scope="module")

@@ -334,7 +334,7 @@ def test_invalid_runs_are_refused_before_anything_is_written(
             train(run(recipe, folder, rows(3), tmp_path / "out"), ignore_progress)
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "out").mkdir()
-    with pytest.raises(BadRecipe, match="already exists"):
+    with pytest.raises(BadRecipe, match="already exists: choose another folder, or remove it"):
         train(run(recipe, folder, rows(3), tmp_path / "out"), ignore_progress)
 
 

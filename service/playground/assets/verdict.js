@@ -5,10 +5,11 @@ import { element, isolated } from "./dom.js";
 
 /** @typedef {{start: number, end: number, text: string}[]} Places */
 /** @typedef {{kind: string, log_odds: number, a: Places, b: Places}} Reason */
-/** @typedef {{verdict: string, unsure: string | null, reasons: Reason[]}} Verdict */
+/** @typedef {{verdict: string, unsure: string | null, log_odds: number | null, reasons: Reason[]}} Verdict */
 /** @typedef {{a: string, b: string}} Sides what the places in both texts are called, such as "in the first text" */
 
 const MAX_REASONS = 3;
+const SURELY_TO = -4; // log-odds above which a pair is perhaps different
 const MAIN_SHARE = 0.1; // of the heaviest reason
 const MAX_GAP = 2; // characters between neighbors
 const MAX_CHARS = 40; // of the words of a reason
@@ -27,18 +28,24 @@ const UNSURE = {
  */
 export function verdictLine(same, sides) {
   if (!same) return null;
-  const { verdict, unsure, reasons } = same;
+  const { unsure, reasons } = same;
   const main = reasons.filter((each) => each.log_odds <= MAIN_SHARE * reasons[0].log_odds);
   const shown = main.slice(0, MAX_REASONS).map((reason) => reasonText(reason, sides));
   if (main.length > MAX_REASONS) shown.push([`${main.length - MAX_REASONS} more`]);
   if (unsure && !shown.length) shown.push([UNSURE[unsure]]);
-  const said = { same: reasons.length ? "Same, apart from" : "Same", different: "Different" }[verdict] ?? "Unsure";
   return element(
     "p",
-    { class: "verdict", data: { verdict } },
-    element("strong", {}, shown.length ? `${said}: ` : said),
+    { class: "verdict", data: { verdict: same.verdict } },
+    element("strong", {}, shown.length ? `${saying(same)}: ` : saying(same)),
     shown.flatMap((each, i) => (i ? ["; ", ...each] : each)),
   );
+}
+
+/** @param {Verdict} same */
+function saying({ verdict, log_odds: logOdds, reasons }) {
+  if (verdict === "same") return reasons.length ? "Same, apart from" : "Same";
+  if (verdict !== "different") return "Unsure";
+  return logOdds !== null && logOdds > SURELY_TO ? "Perhaps different" : "Different";
 }
 
 /**

@@ -16,7 +16,7 @@ from semblance_client import Client, Explanation, Link, Place, Reason, Side, Tok
 VOID = {"br", "hr"}
 ATTACK = "<img src=x onerror=\"document.title=1\"> & 'quoted' </div>"
 TEXTS = [
-    ("my parcel never came", "the package is lost"),
+    ("my parcel never came", "my package has not arrived"),
     (f"my {ATTACK} never came", f"{ATTACK} the package"),
     ("אין לי חבילה 🙂", "私の荷物が届かない naïve"),
     ("A man plays. " * 150, "Someone plays an instrument. " + "It rains in the garden. " * 150),

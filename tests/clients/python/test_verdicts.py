@@ -17,8 +17,8 @@ def reason(kind: Any, log_odds: float, a: list[Place], b: list[Place]) -> Reason
     return Reason(kind=kind, log_odds=log_odds, a=a, b=b)
 
 
-def verdict(name: Any, *reasons: Reason, unsure: Any = None) -> Verdict:
-    return Verdict(verdict=name, unsure=unsure, log_odds=0.0, base=2.75, rest=0.0, reasons=list(reasons))
+def verdict(name: Any, *reasons: Reason, unsure: Any = None, log_odds: float = -9.0) -> Verdict:
+    return Verdict(verdict=name, unsure=unsure, log_odds=log_odds, base=2.75, rest=0.0, reasons=list(reasons))
 
 
 ONE = [Place(start=0, end=3, text="117")]
@@ -50,6 +50,7 @@ def test_each_kind_of_reason_has_plain_words(kind: str, a: list[Place], b: list[
     [
         (verdict("same"), "Same"),
         (verdict("different"), "Different"),
+        (verdict("different", log_odds=-3.9), "Perhaps different"),
         (verdict("unsure", unsure="close_call"), "Unsure: a close call"),
         (verdict("unsure", unsure="language"), "Unsure: another language than English"),
         (verdict("unsure", reason("number", -2.0, ONE, OTHER), unsure="close_call"), "Unsure: number 117 / 113"),

@@ -30,7 +30,7 @@ def place(text: str, word: str) -> Place:
 
 
 def verdict(name: Any = "different", *reasons: Reason) -> Verdict:
-    return Verdict(verdict=name, log_odds=0.0, base=2.75, rest=0.0, reasons=list(reasons))
+    return Verdict(verdict=name, log_odds=-9.0, base=2.75, rest=0.0, reasons=list(reasons))
 
 
 REASONS = (

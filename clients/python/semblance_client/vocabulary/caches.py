@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field, JsonValue
+from pydantic import ConfigDict, Field, JsonValue
 
 from semblance_client.vocabulary.fields import (
     TEXT_PATTERN,
@@ -30,8 +30,12 @@ CacheScope = Annotated[dict[String, String], Field(max_length=MAX_SCOPE)]
 class LookupRequest(RequestBody):
     """A text whose answer may be stored, under this text or one that says the same."""
 
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"text": "How do I turn off dark mode?", "scope": {"tenant": "acme"}}]}
+    )
+
     text: Text
-    scope: CacheScope = Field(default_factory=dict, examples=[{"tenant": "acme"}])
+    scope: CacheScope = Field(default_factory=dict)
     """Only answers that were stored with exactly this scope count, such as a tenant and the version of a prompt."""
     filter: FilterObject = None
     """Only answers whose metadata match."""
@@ -80,10 +84,23 @@ class Lookup(ResponseBody):
 class CacheStoreRequest(RequestBody):
     """A text and its answer, which replaces the answer of the same text in the same scope."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "text": "How do I turn on dark mode?",
+                    "answer": "Under Settings, choose Appearance.",
+                    "scope": {"tenant": "acme"},
+                    "ttl_s": 86400,
+                }
+            ]
+        }
+    )
+
     text: Annotated[String, documented(minLength=1, pattern=TEXT_PATTERN)]
-    answer: CachedAnswer = Field(examples=["Under Settings, choose Appearance."])
+    answer: CachedAnswer
     """Text or any other JSON; with the metadata, at most 65,536 characters."""
-    scope: CacheScope = Field(default_factory=dict, examples=[{"tenant": "acme"}])
+    scope: CacheScope = Field(default_factory=dict)
     metadata: MetadataObject = Field(default_factory=dict)
     ttl_s: Annotated[int | None, Field(ge=1, le=MAX_TTL_S)] = None
     """Seconds for which the answer counts; null is for good."""

@@ -132,13 +132,13 @@ class Explanation(ResponseBody):
     In a notebook it is shown as marked texts with a table of links, as text by `print`.
 
     Example:
-        >>> why = client.explain("my parcel never came", "the package is lost", max_links=2)
+        >>> why = client.explain("my parcel never came", "my package has not arrived", max_links=2)
         >>> print(why)
-        Different: negation in a; my parcel / the package is lost
-        0.3547 by rcmd_words
-          parcel = package  +0.1345
-          came = package    +0.0441
-          links left out    +0.1762
+        Same, apart from: parcel / package has; came / arrived
+        0.6455 by rcmd_words
+          my = my         +0.1755
+          came = arrived  +0.1628
+          links left out  +0.3073
         >>> abs(round(sum(link.contribution for link in why.links) + why.rest - why.score, 6))
         0.0
     """

@@ -28,6 +28,7 @@ from semblance_client.vocabulary.responses import ResponseBody, Space, Usage, Wa
 FORMS = 'give either pairs, such as {"pairs": [{"a": "one text", "b": "another"}]}, or a text and a collection'
 MAX_NEAREST = 32  # documents
 SHOWN_REASONS = 3  # in text; of the others the number
+SURELY_TO = -4.0  # log-odds above which text says "perhaps different"
 MAIN_SHARE = 0.1  # of the heaviest reason, from which another one is named
 SHOWN_GAP = 2  # characters between neighbors
 SHOWN_CHARS = 40  # of the words of a reason in text
@@ -142,13 +143,19 @@ class Verdict(ResponseBody):
         return [each for each in self.reasons if each.log_odds <= MAIN_SHARE * self.reasons[0].log_odds]
 
     def __str__(self) -> str:
-        said = "Same, apart from" if self.verdict == "same" and self.reasons else self.verdict.capitalize()
         shown = [str(reason) for reason in self.main_reasons[:SHOWN_REASONS]]
         if further := self.main_reasons[SHOWN_REASONS:]:
             shown.append(f"{len(further)} more")
         if self.unsure and not shown:
             shown = [_UNSURE[self.unsure]]
-        return ": ".join([said, *filter(None, ["; ".join(shown)])])
+        return ": ".join([self._said, *filter(None, ["; ".join(shown)])])
+
+    @property
+    def _said(self) -> str:
+        if self.verdict == "same" and self.reasons:
+            return "Same, apart from"
+        perhaps = self.verdict == "different" and self.log_odds is not None and self.log_odds > SURELY_TO
+        return "Perhaps different" if perhaps else self.verdict.capitalize()
 
 
 class FalseHitBound(ResponseBody):
