@@ -80,7 +80,7 @@ class Row:
 
 
 def queries_of(data: Path) -> Iterator[Query]:
-    """Questions of all kinds, and as many repeats as are missing."""
+    """Questions of all kinds, filled up with repeats."""
     pairs = pairs_of(data, "dev")
     found = [Query(DUPLICATES if label == "1" else "others", second, first) for first, second, label in pairs]
     stored = sorted({first for first, _, _ in pairs})
@@ -102,7 +102,7 @@ def pairs_of(data: Path, part: str) -> list[tuple[str, str, str]]:
 
 
 def nearest(client: Client, query: Query) -> tuple[Found, Found]:
-    """What a search by vector finds, and the likeliest stored question of a lookup."""
+    """The nearest stored question by vector, and the likeliest one by verdict."""
     [hit] = client.search(query.text, CACHE, k=1, mode="vector").hits
     found = client.look_up(CACHE, query.text)
     verdict = found.verdict or found.refused[0].verdict

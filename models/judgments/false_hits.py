@@ -75,3 +75,12 @@ def pairs_needed(allowed: float) -> int:
     299
     """
     return math.ceil(math.log(1 - CONFIDENCE) / math.log1p(-allowed))
+
+
+def least_allowed(different: int) -> float:
+    """The lowest bound that this number of pairs that differ is enough for.
+
+    >>> round(least_allowed(299), 4)
+    0.01
+    """
+    return float(-math.expm1(math.log(1 - CONFIDENCE) / different))

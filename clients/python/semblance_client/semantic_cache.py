@@ -76,7 +76,7 @@ class SemanticCache:
         del filterable_fields
         _refuse(distance_threshold=distance_threshold, vectorizer=vectorizer)
         if redis:
-            raise TypeError(f"{', '.join(redis)}: there is no Redis; client=Client(...) has the address of Semblance")
+            raise TypeError(f"{', '.join(redis)}: unknown settings; pass client=Client(url) with the URL of Semblance")
         self.name = name
         self.ttl = ttl
         self._owns_client = client is None
@@ -128,7 +128,7 @@ class SemanticCache:
 
         Raises:
             TypeError: an argument has no counterpart, such as a FilterExpression of RedisVL.
-            ValueError: there is no prompt, or more than one result is asked for.
+            ValueError: the prompt is missing, or `num_results` is not 1.
         """
         _refuse(vector=vector, distance_threshold=distance_threshold)
         if not prompt:

@@ -11,7 +11,7 @@ from semblance_client.vocabulary.same import FalseHitBound
 
 from semblance.models.embeddings import Doubles
 from semblance.models.errors import BadDataSet
-from semblance.models.judgments.false_hits import BoundedCut, bounded_cut, pairs_needed
+from semblance.models.judgments.false_hits import BoundedCut, bounded_cut, least_allowed, pairs_needed
 from semblance.models.judgments.pair_scorer import PairScorer
 from semblance.models.judgments.pairs import LabeledPairs
 from semblance.models.protocols import Encoder
@@ -93,8 +93,8 @@ def _promise(found: BoundedCut, texts: int, unfit: int) -> Iterator[str]:
         f"{found.allowed:.3g} of the pairs that differ, if they are drawn like these {found.different:,}."
     )
     yield (
-        f"This is no promise for kinds of difference that these pairs do not have, nor for other texts. The {pairs:,} "
-        f"pairs have {texts:,} texts: pairs that share texts tell less than as many others."
+        f"The bound does not cover kinds of difference that are missing from these pairs, nor other kinds of text. The "
+        f"{pairs:,} pairs have {texts:,} distinct texts; the bound counts pairs that share a text as independent."
     )
     if unfit:
         yield f"{unfit:,} pairs have a text that no verdict is made for, and are never taken for the same."
@@ -103,10 +103,10 @@ def _promise(found: BoundedCut, texts: int, unfit: int) -> Iterator[str]:
 def _refusal(different: Doubles, data: str, allowed: float) -> str:
     needed = pairs_needed(allowed)
     if len(different) < needed:
-        least = 1 - (1 - 0.95) ** (1 / len(different))
+        enough_for = math.ceil(1000 * least_allowed(len(different))) / 1000
         return (
             f"{data} has {len(different):,} pairs that differ, and a bound of {allowed:.3g} needs {needed:,} or more; "
-            f"allow {math.ceil(1000 * least) / 1000:.3g} or more, or add pairs"
+            f"allow {enough_for:.3g} or more, or add pairs"
         )
     return (
         f"{data} labels {int(np.isposinf(different).sum()):,} pairs of equal texts as different, which are the same by "

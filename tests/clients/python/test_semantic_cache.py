@@ -124,7 +124,10 @@ def test_a_check_refuses_what_it_cannot_do(cache: SemanticCache, arguments: dict
     [
         ({"distance_threshold": 0.1}, "a verdict decides"),
         ({"vectorizer": object()}, "the model of the collection embeds"),
-        ({"redis_url": "redis://x", "overwrite": True}, "redis_url, overwrite: there is no Redis; client=Client(...)"),
+        (
+            {"redis_url": "redis://x", "overwrite": True},
+            "redis_url, overwrite: unknown settings; pass client=Client(url)",
+        ),
     ],
 )
 def test_settings_of_redis_are_refused(client: Client, arguments: dict[str, Any], message: str) -> None:

@@ -13,7 +13,7 @@ class Part(Described):
     """A part."""
 
     size: int = 1
-    """How large it is."""
+    """Its size."""
 
 
 class Whole(Described):
@@ -53,7 +53,7 @@ class OtherPart(ByPydantic):
     """A part."""
 
     size: int = 1
-    """How large it is."""
+    """Its size."""
 
 
 class OtherWhole(ByPydantic):
