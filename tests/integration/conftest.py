@@ -26,8 +26,16 @@ NDJSON = {"content-type": "application/x-ndjson"}
 def url() -> Iterator[str]:
     settings = {"sample": "1", "max_body_bytes": str(BODY_LIMIT), "threads": str(usable_cores())}
     with running_process(PROJECT, None, **settings) as service:
+        sample = documents_of_the_sample(service)
         yield service.url
         require_no_internal_errors(service)
+        assert documents_of_the_sample(service) == sample, "a test wrote into the collection that all tests search"
+
+
+def documents_of_the_sample(service: Service) -> dict[str, Any]:
+    """The state of the default collection: its documents and their version."""
+    state = httpx2.get(f"{service.url}/collections/default", timeout=120).raise_for_status().json()
+    return {field: state[field] for field in ("count", "version")}
 
 
 def require_no_internal_errors(service: Service, key: str = "") -> None:

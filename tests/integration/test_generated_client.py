@@ -94,10 +94,6 @@ def compare_and_explain(client: GeneratedClient) -> None:
     assert ([each.text for each in kept.kept], len(dropped.dropped)) == ([TEXT], 1)
     differing = client.SameRequest(pairs=[client.Pair(a="Go to Rome.", b="Go to Oslo.")])
     assert str(client.call("judge_texts", body=differing).verdicts[0].reasons[0].kind) == "replaced"
-    entry = client.CacheStoreRequest(text=TEXT, answer="Pets.", ttl_s=60)
-    client.call("store_answer", name="default", body=entry)
-    found = client.call("look_up_answer", name="default", body=client.LookupRequest(text=TEXT))
-    assert (found.hit.text, found.hit.answer) == (TEXT, "Pets.")
     asked = client.call("explain", a=TEXT, b=TEXT, measure=client.ExplainMeasure.WORD_MOVERS)
     assert (asked.score, asked.measure, asked.truncated) == (0.0, "word_movers", False)
 
@@ -206,6 +202,15 @@ def search_and_explain(client: GeneratedClient) -> None:
     assert not client.call("explain_long_difference", body=long).query.truncated
 
 
+def answer_from_a_cache(client: GeneratedClient) -> None:
+    client.answer("delete_collection", "cached")
+    client.call("create_collection", "cached", body=client.CollectionRequest())
+    entry = client.CacheStoreRequest(text=TEXT, answer="We send another.", ttl_s=60)
+    client.call("store_answer", "cached", body=entry)
+    found = client.call("look_up_answer", "cached", body=client.LookupRequest(text=TEXT))
+    assert (found.hit.text, found.hit.answer) == (TEXT, "We send another.")
+
+
 def reembed_and_delete(client: GeneratedClient) -> None:
     body = client.ReembeddingRequest(model="minilm")
     assert client.call("begin_reembedding", "typed", body=body).reembedding.documents_left == 2
@@ -234,7 +239,7 @@ def operate(client: GeneratedClient) -> None:
 
 
 def test_a_generated_client_calls_every_route(generated: GeneratedClient, operations: dict[str, str]) -> None:
-    collection = (use_a_collection, search_and_explain, reembed_and_delete)
+    collection = (use_a_collection, search_and_explain, answer_from_a_cache, reembed_and_delete)
     for part in (compare_and_explain, call_as_others, *collection, operate):
         part(generated)
     assert generated.called == set(operations)
