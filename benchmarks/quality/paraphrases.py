@@ -97,9 +97,9 @@ def pairs_of(data: Path, count: int = COUNT) -> Iterator[Pair]:
             yield Pair("reversals", text, reversed_text)
 
 
-def scores(pairs: Sequence[Pair], classifier: ParaphraseClassifier) -> Mapping[str, Doubles]:
+def scores(pairs: Sequence[Pair], classifier: ParaphraseClassifier, model: str = MODEL) -> Mapping[str, Doubles]:
     """The scores of all pairs by each rule."""
-    encoder = read_source(MODEL).load(MODEL, Compute())
+    encoder = read_source(model).load(model, Compute())
     embeddings: dict[str, TokenEmbeddings] = {}
     texts = sorted({text for pair in pairs for text in (pair.a, pair.b)}, key=len)
     for start in track(range(0, len(texts), 256), "texts", console=Console(stderr=True)):
@@ -107,7 +107,7 @@ def scores(pairs: Sequence[Pair], classifier: ParaphraseClassifier) -> Mapping[s
         encoded = encoder.encode(encoder.tokenize(batch, "query", "END"), "tokens")
         embeddings |= dict(zip(batch, encoded, strict=True))
     print_time(pairs[:TIMED], embeddings, classifier)
-    words = {text: TextWords.of(each) for text, each in embeddings.items()}
+    words = {text: TextWords.of(each, classifier.languages) for text, each in embeddings.items()}
     cosine, measure = similarity("cosine"), similarity("rcmd_words")
     rows = []
     for pair in track(pairs, "pairs", console=Console(stderr=True)):

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from safetensors import safe_open
 
 from semblance.models.embeddings import Doubles, Floats
 from semblance.models.errors import BadCheckpoint
 from semblance.models.files.tensors import read_tensors
 from semblance.models.paraphrases.numbers import Number
-from semblance.models.paraphrases.partners import Partners, partners
-from semblance.models.paraphrases.words import TextWords
+from semblance.models.paraphrases.partners import Partners, negation_weight, partners, same_share
+from semblance.models.paraphrases.quantities import differing
+from semblance.models.paraphrases.words import ENGLISH, TextWords
 
-NUMBER = NEGATION = 8.0  # penalty of a number that the other text lacks, and of a negation
+NUMBER = NEGATION = 8.0  # penalty of a number that the other text lacks, and the largest of a negation
 
 _NAMES = frozenset({
     "base", "text", "margin", "mix", "word.weight", "word.bias", "pair.weight", "hidden.weight", "hidden.bias",
@@ -82,17 +83,19 @@ class ParaphraseClassifier:
     a word v grows with its distance from its partner u: softplus(3 f(u, v)) max(0, 1 - r - margin), where r is their
     cosine, or for words without a partner of their stem a mean of it and of the largest cosine; f is a network of two
     layers on projections of v, and of the products and differences of both. A word that changes sides with other words
-    adds a penalty of its own.
+    adds a penalty of its own, which grows with the share of the words of its text that the other text has, too.
 
     Attributes:
         tensors: weights by name, as float32; d is the dimension of the word vectors.
+        languages: of texts that it classifies, by their codes.
     """
 
     tensors: Mapping[str, Floats]
+    languages: Sequence[str] = ENGLISH
 
     @classmethod
     def read(cls, file: Path) -> ParaphraseClassifier:
-        """Read a classifier from a safetensors file.
+        """Read a classifier from a safetensors file, whose metadata names its languages.
 
         Raises:
             BadCheckpoint: the file cannot be read, is damaged, or holds other tensors.
@@ -103,7 +106,8 @@ class ParaphraseClassifier:
             raise BadCheckpoint(
                 f"{file} holds no paraphrase classifier: these tensors are missing or unknown: {different}"
             )
-        return cls(tensors)
+        with safe_open(file, framework="np") as opened:
+            return cls(tensors, opened.metadata()["languages"].split())
 
     @property
     def digest(self) -> str:
@@ -117,8 +121,8 @@ class ParaphraseClassifier:
         """The log-odds of two texts of n >= 1 and m >= 1 words."""
         before, after = partners(a, b)
         left, right = self._penalties(a, b, before), self._penalties(b, a, after)
-        missing = lacking(a.numbers, b.numbers), lacking(b.numbers, a.numbers)
-        negation = NEGATION * float((a.negations.sum() - b.negations.sum()) % 2)
+        missing = differing(a.numbers, b.numbers)
+        negation = NEGATION * negation_weight(a, b, before, after)
         squares = sum(float((both.sum(axis=0) ** 2).sum()) for both in (left, right))
         length = float(np.sqrt(squares + NUMBER**2 * sum(map(len, missing)) + negation**2))
         text = -float(self.tensors["text"]) * (1 - _mean_cosine(a, b))
@@ -144,20 +148,10 @@ class ParaphraseClassifier:
         factor = _softplus(3 * (hidden @ tensors["out.weight"] + tensors["out.bias"]))
         mix = tensors["mix"]
         link = np.where(found.same, found.links, mix * found.links + (1 - mix) * found.nearest)
-        crossed = _softplus(word @ tensors["crossed.weight"] + tensors["crossed.bias"]) * found.crossed
+        by_word = word @ tensors["crossed.weight"][:-1] + tensors["crossed.weight"][-1] * same_share(own, found)
+        crossed = _softplus(by_word + tensors["crossed.bias"]) * found.crossed
         penalties = np.stack([factor * np.maximum(0, 1 - link - tensors["margin"]), crossed]).astype(np.float64)
         return penalties * ~(own.numeric | own.negations)
-
-
-def lacking(own: Sequence[Number], other: Sequence[Number]) -> list[Number]:
-    """The numbers that have no equal in the other text; each of those equals one at most."""
-    left, found = Counter(number.key for number in other), []
-    for number in own:
-        if left[number.key]:
-            left[number.key] -= 1
-        else:
-            found.append(number)
-    return found
 
 
 def _losses(

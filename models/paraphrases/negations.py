@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib.resources import files
+
+from semblance.models.files.word_lists import words_by_language
 
 _APOSTROPHES = ("'", "’")
 
@@ -26,6 +27,4 @@ def negations(words: Sequence[str], language: str | None) -> list[bool]:
 @cache
 def _lists() -> Mapping[str, frozenset[str]]:
     """The negations of each language."""
-    text = (files("semblance.models.paraphrases") / "negations.txt").read_text("utf-8")
-    paragraphs = (paragraph.split(maxsplit=1) for paragraph in text.split("\n\n")[1:])
-    return {code.rstrip(":"): frozenset(words.split()) for code, words in paragraphs}
+    return words_by_language("semblance.models.paraphrases", "negations.txt")

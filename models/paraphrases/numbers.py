@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import regex
 from text_to_num import find_numbers
@@ -14,39 +14,62 @@ Value: TypeAlias = float | str
 # Languages whose words for numbers are read.
 LANGUAGES = frozenset({"da", "de", "en", "es", "fr", "it", "nl", "pt"})
 
-_CODE = r"(?<code>(?=\w*\d)(?=\w*\p{L})\w+)"
-_PIECES = regex.compile(_CODE + r"|(?<digits>\d+(?:[.,]\d+)*)|(?<word>[\p{L}\p{M}]+)|(?<gap>\s+|-)|.", regex.DOTALL)
+_PIECES = regex.compile(
+    r"""(?<code>(?=\w*\d)(?=\w*\p{L})\w+) | (?<date>\b\d{4}-\d\d-\d\d\b) | (?<clock>\b\d{1,2}:\d\d\b(?!:))
+    | (?<digits>\d+(?:[.,]\d+)*) | (?<word>[\p{L}\p{M}]+) | (?<gap>\s+|-) | .""",
+    regex.DOTALL | regex.VERBOSE,
+)
+_NOON = 12  # hours up to it may be those after it
 _GROUPS = regex.compile(r"\d{1,3}([.,])\d{3}(?:\1\d{3})*")
-_ORDINAL = regex.compile(r"(\d+)(?:st|nd|rd|th)")
+_ORDINAL = regex.compile(r"(\d+)(?:st|nd|rd|th|er|ère|ème|º|ª)")
+
+
+class NumberUnit(NamedTuple):
+    """A unit of numbers.
+
+    Attributes:
+        measured: what it measures, such as a length.
+        factor, offset: factor * value + offset is the amount, which is comparable within what is measured.
+    """
+
+    measured: str
+    factor: float = 1.0
+    offset: float = 0.0
+
+
+COUNT, RANK, DATE, TIME = NumberUnit("count"), NumberUnit("rank"), NumberUnit("date"), NumberUnit("time")
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number or code of a text, from the character `start` to before `end`.
+    """A number or code of a text, from the character `start` to before `end`, its unit included.
 
     Attributes:
-        value: a code has letters and digits; its letters are folded.
-        is_rank: whether it is a rank (third), not a count.
+        value: as it is written; a code has letters and digits, and its letters are folded. Of the date 3 January, 103;
+            of the time 5:30, 5.5.
+        unit: of what it counts.
     """
 
     start: int
     end: int
     value: Value
-    is_rank: bool = False
+    unit: NumberUnit = COUNT
 
     @property
-    def key(self) -> tuple[Value, bool]:
-        """Value and kind, which equal numbers share."""
-        return self.value, self.is_rank
+    def key(self) -> tuple[Value, str]:
+        """Amount and what is measured, which equal numbers share."""
+        if isinstance(self.value, str):
+            return self.value, self.unit.measured
+        return float(f"{self.unit.factor * self.value + self.unit.offset:.9g}"), self.unit.measured
 
 
 def numbers(text: str, language: str | None) -> list[Number]:
-    """The numbers of a text in reading order.
+    """The numbers of a text in reading order, without their units.
 
     A single word for one is left out: most often it is an article or a pronoun.
 
     >>> [number.key for number in numbers("Two hundred and five of 1,200 men, one error E42", "en")]
-    [(205.0, False), (1200.0, False), ('e42', False)]
+    [(205.0, 'count'), (1200.0, 'count'), ('e42', 'count')]
     """
     pieces = [
         _NumberPiece(each.group(), each.start(), each.end(), each.lastgroup or "") for each in _PIECES.finditer(text)
@@ -81,7 +104,14 @@ def _in_digits(pieces: Sequence[_NumberPiece], language: str | None) -> Iterator
         if piece.kind == "code":
             rank = _ORDINAL.fullmatch(piece.string.lower())
             value = float(rank[1]) if rank else piece.string.casefold()
-            yield Number(piece.start, piece.end, value, rank is not None)
+            yield Number(piece.start, piece.end, value, RANK if rank else COUNT)
+        elif piece.kind == "date":
+            year, month, day = map(int, piece.string.split("-"))
+            yield Number(piece.start, piece.start + 4, float(year))
+            yield Number(piece.start + 5, piece.end, 100.0 * month + day, DATE)
+        elif piece.kind == "clock":
+            hours, minutes = map(int, piece.string.split(":"))
+            yield Number(piece.start, piece.end, hours + minutes / 60, COUNT if 0 < hours <= _NOON else TIME)
         elif piece.kind == "digits":
             yield Number(piece.start, piece.end, _value(piece.string, language))
 
@@ -91,7 +121,8 @@ def _in_words(pieces: Sequence[_NumberPiece], language: str | None) -> Iterator[
         return
     for found in find_numbers(pieces, language, 0.0):
         if found.value > 1 or found.is_ordinal or found.end - found.start > 1:
-            yield Number(pieces[found.start].start, pieces[found.end - 1].end, found.value, found.is_ordinal)
+            unit = RANK if found.is_ordinal else COUNT
+            yield Number(pieces[found.start].start, pieces[found.end - 1].end, float(found.value), unit)
 
 
 def _value(digits: str, language: str | None) -> Value:

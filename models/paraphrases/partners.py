@@ -45,6 +45,34 @@ def partners(a: TextWords, b: TextWords) -> tuple[Partners, Partners]:
     return _partners(left, right < 0, cosines, before), _partners(right, left < 0, cosines.T, after)
 
 
+def same_share(words: TextWords, found: Partners) -> float:
+    """The share of words with a partner of the same stem; numbers and negations do not count."""
+    plain = ~(words.numeric | words.negations)
+    return float(found.same[plain].sum() / max(1, plain.sum()))
+
+
+def negation_weight(a: TextWords, b: TextWords, before: Partners, after: Partners) -> float:
+    """Weight of the negations of two texts, from 0 to 1.
+
+    0 if both texts have an odd number of negations, or both an even one; 1 if the other text has a word that is denied;
+    or else the mean share of the words that both have: "it never came" may well say the same as "it is lost".
+    """
+    if (a.negations.sum() - b.negations.sum()) % 2 == 0:
+        return 0.0
+    if _denies_same(a, before) or _denies_same(b, after):
+        return 1.0
+    return (same_share(a, before) + same_share(b, after)) / 2
+
+
+def _denies_same(words: TextWords, found: Partners) -> bool:
+    """Whether the other text has a content word after a negation, or before it if none follows."""
+    content = np.flatnonzero(words.content & ~words.negations)
+    if not len(content):
+        return False
+    places = np.searchsorted(content, np.flatnonzero(words.negations))
+    return bool(found.same[content[np.minimum(places, len(content) - 1)]].any())
+
+
 def _same_words(a: TextWords, b: TextWords) -> tuple[Rows, Rows]:
     """The partners of one stem: the first with the first, the second with the second, and so on."""
     places: defaultdict[str, deque[int]] = defaultdict(deque)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from unicodedata import category
 
 import regex
+
+from semblance.models.files.word_lists import words_by_language
 
 _LEAST = 2  # function words of Latin letters that tell a language, but for the first one, English
 _SYMBOLS = ("So", "Sc")  # categories of pictographs and currencies
@@ -50,6 +51,22 @@ def language_of(words: Sequence[str]) -> str | None:
     return best if best == first and (counts[best] or _LATIN.search("".join(words))) else None
 
 
+def likeliest_language(words: Sequence[str], languages: Sequence[str]) -> str | None:
+    """The language of a text, which is taken to be one of some languages if it may be.
+
+    Of the languages that the text may be in, that of which most function words occur in it; of several, the first one.
+    Texts with letters, but without Latin ones, are in another language, unless they have function words.
+
+    >>> likeliest_language(["Das", "ist", "da"], ["en"]), likeliest_language(["Das", "Paket"], ["en", "de"])
+    ('de', 'de')
+    """
+    counts = _counts(words)
+    text = "".join(words)
+    latin = _LATIN.search(text) or not any(map(str.isalpha, text))
+    possible = [language for language in languages if may_be(language, words) and (latin or counts[language])]
+    return max(possible, key=counts.__getitem__) if possible else language_of(words)
+
+
 def may_be(language: str, words: Sequence[str]) -> bool:
     """Whether a text may be in a language: no other has two more of its function words.
 
@@ -83,6 +100,4 @@ def _languages() -> Mapping[str, Sequence[str]]:
 @cache
 def _lists() -> Mapping[str, frozenset[str]]:
     """The function words of each language."""
-    text = (files("semblance.models.tokenization") / "function_words.txt").read_text("utf-8")
-    paragraphs = (paragraph.split(maxsplit=1) for paragraph in text.split("\n\n")[1:])
-    return {code.rstrip(":"): frozenset(words.split()) for code, words in paragraphs}
+    return words_by_language("semblance.models.tokenization", "function_words.txt")

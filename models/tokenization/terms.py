@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -143,6 +144,16 @@ def stems_of(words: Sequence[str], language: str) -> list[str]:
     """The stems of words in the form of `fold`, by the Snowball algorithm of a language."""
     stems: list[str] = Stemmer(language).stemWords(words)
     return stems
+
+
+@cache
+def has_stems(language: str) -> bool:
+    """Whether the Snowball algorithms have one of a language."""
+    try:
+        Stemmer(language)
+    except KeyError:
+        return False
+    return True
 
 
 def is_code(term: str) -> bool:

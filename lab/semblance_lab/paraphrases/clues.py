@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from semblance.models.embeddings import Floats
-from semblance.models.paraphrases.classifier import lacking
-from semblance.models.paraphrases.partners import Partners, partners
+from semblance.models.paraphrases.partners import Partners, negation_weight, partners
+from semblance.models.paraphrases.quantities import differing
 from semblance.models.paraphrases.words import TextWords
 from semblance.models.protocols import Encoder, Track
 from semblance_lab.paraphrases.pairs import Pair
@@ -65,7 +65,7 @@ class ClueBatch(NamedTuple):
     Attributes:
         words: of the texts a, then of the texts b.
         lacking: (p, 2) numbers of a that b lacks, and of b that a lacks.
-        negated: (p,) 1 if one text has an odd number of negations and the other an even one.
+        negated: (p,) as `negation_weight`.
         cosine: (p,) of the sums of the vectors of the words.
     """
 
@@ -115,10 +115,11 @@ class ClueTable:
         for pair in track(pairs, "comparing words"):
             texts = (pair.a, pair.b)
             a, b = both = [_in_float32(words[text]) for text in texts]
-            for k, found in enumerate(partners(a, b)):
+            before, after = partners(a, b)
+            for k, found in enumerate((before, after)):
                 sides[k].append(_side(both[k], found, starts[texts[k]], starts[texts[1 - k]]))
-            missing.append((len(lacking(a.numbers, b.numbers)), len(lacking(b.numbers, a.numbers))))
-            negated.append(float(a.negations.sum() % 2 != b.negations.sum() % 2))
+            missing.append([len(numbers) for numbers in differing(a.numbers, b.numbers)])
+            negated.append(negation_weight(a, b, before, after))
             cosines.append(_cosine(a.vectors.sum(axis=0), b.vectors.sum(axis=0)))
         return cls(
             vectors=torch.from_numpy(np.concatenate([each.vectors for each in words.values()])),

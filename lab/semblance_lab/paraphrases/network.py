@@ -12,8 +12,9 @@ from semblance_lab.paraphrases.clues import FACTS, ClueBatch, WordBatch
 
 PROJECTED, PAIRED, HIDDEN = 24, 32, 64  # p, q and h
 SCALE = 8.0  # of the vectors, so that weights of common size read them
-FIXED = 8.0  # penalty of a number that the other text lacks, and of an odd number of negations on one side only
+FIXED = 8.0  # penalty of a number that the other text lacks, and the largest of a negation
 LINK, NEAREST, SAME, CROSSED, CONTENT, PLAIN, REPLACED = range(len(FACTS))
+SPREAD, MIDDLE = 10.0, 0.8  # of shares of words that both texts have: most are near 0.8
 TINY = 1e-12  # below the root, so that it has a slope at 0
 
 
@@ -29,17 +30,18 @@ class ParaphraseNetwork(nn.Module):
 
     The penalty of a word with the unit vector v, whose partner has the unit vector u, is
 
-        softplus(3 f(x)) max(0, 1 - r - m) + softplus(c . relu(P v + p0) + c0) crossed
+        softplus(3 f(x)) max(0, 1 - r - m) + softplus(c . relu(P v + p0) + c' share + c0) crossed
 
-    where x joins relu(P v + p0), same, content, replaced, (Q v * Q u) replaced and |Q v - Q u| replaced; f is a network
-    with one hidden layer of rectified units; r is the link to a partner that is the same word, and otherwise
-    s link + (1 - s) nearest. Numbers and negations have none. m is within 0 and 0.4.
+    where share is that of the words of its text that the other text has, too: texts that share all their words differ
+    by nothing but their order. x joins relu(P v + p0), same, content, replaced, (Q v * Q u) replaced and
+    |Q v - Q u| replaced; f is a network with one hidden layer of rectified units; r is the link to a partner that is
+    the same word, and otherwise s link + (1 - s) nearest. Numbers and negations have none. m is within 0 and 0.4.
 
         log-odds(same) = base - sqrt(sum of the squares of the penalties of both texts) - t (1 - cosine)
         log-odds(b follows) = base' - sqrt(sum of those of b)
 
-    A number that the other text lacks has the penalty 8. So has an odd number of negations on one side only, of which
-    half the square counts on each side.
+    A number that the other text lacks has the penalty 8; an odd number of negations on one side only has 8 times its
+    weight, of which half the square counts on each side.
 
     Args:
         dim: d, the length of the vectors.
@@ -51,7 +53,7 @@ class ParaphraseNetwork(nn.Module):
         self.pair = nn.Linear(dim, PAIRED, bias=False)
         self.hidden = nn.Linear(PROJECTED + 3 + 2 * PAIRED, HIDDEN)
         self.out = nn.Linear(HIDDEN, 1)
-        self.crossed = nn.Linear(PROJECTED, 1)
+        self.crossed = nn.Linear(PROJECTED + 1, 1)
         self.base = nn.Parameter(torch.tensor([3.0, 2.0]))
         self.mix = nn.Parameter(torch.tensor(0.0))
         self.margin = nn.Parameter(torch.tensor(0.1))
@@ -69,13 +71,14 @@ class ParaphraseNetwork(nn.Module):
         share = torch.sigmoid(self.mix)
         mixed = share * facts[:, LINK] + (1 - share) * facts[:, NEAREST]
         near = torch.where(facts[:, SAME] > 0, facts[:, LINK], mixed)
-        crossing = functional.softplus(self.crossed(seen).squeeze(1)) * facts[:, CROSSED]
+        spread = SPREAD * (_shares(words) - MIDDLE)[:, None]
+        crossing = functional.softplus(self.crossed(torch.cat([seen, spread], 1)).squeeze(1)) * facts[:, CROSSED]
         return (weight * (1 - near - self._kept_margin()).clamp(min=0) + crossing) * facts[:, PLAIN]
 
     def forward(self, clues: ClueBatch) -> LogOdds:
         """Log-odds of p pairs."""
         a, b = (
-            (FIXED**2 * (clues.lacking[:, k] + clues.negated / 2)).index_add(
+            (FIXED**2 * (clues.lacking[:, k] + clues.negated.square() / 2)).index_add(
                 0, words.pairs, self.penalties(words).square()
             )
             for k, words in enumerate(clues.words)
@@ -91,10 +94,11 @@ class ParaphraseNetwork(nn.Module):
         `pair.weight` (32, d)                   Q
         `hidden.weight` (64, 91), `.bias` (64)  hidden layer of f, which reads x in the order of its parts
         `out.weight` (64), `out.bias` ()        output of f
-        `crossed.weight` (24), `crossed.bias` () c and c0
+        `crossed.weight` (25), `crossed.bias` () c, c' and c0
         `base`, `text`, `margin`, `mix` ()      base, t, m and s
         ======================================= =========================================================
         """
+        crossed = self.crossed.weight[0]
         found = {
             "word.weight": SCALE * self.word.weight,
             "word.bias": self.word.bias,
@@ -103,8 +107,8 @@ class ParaphraseNetwork(nn.Module):
             "hidden.bias": self.hidden.bias,
             "out.weight": self.out.weight[0],
             "out.bias": self.out.bias[0],
-            "crossed.weight": self.crossed.weight[0],
-            "crossed.bias": self.crossed.bias[0],
+            "crossed.weight": torch.cat([crossed[:-1], SPREAD * crossed[-1:]]),
+            "crossed.bias": self.crossed.bias[0] - SPREAD * MIDDLE * crossed[-1],
             "base": self.base[0],
             "text": self._text_weight(),
             "margin": self._kept_margin(),
@@ -117,3 +121,12 @@ class ParaphraseNetwork(nn.Module):
 
     def _kept_margin(self) -> Tensor:
         return self.margin.clamp(0, 0.4)
+
+
+def _shares(words: WordBatch) -> Tensor:
+    """(m,) the share of the plain words of the text of each word that the other text has, too."""
+    plain, pairs = words.facts[:, PLAIN], int(words.pairs.max()) + 1
+    counts, same = (
+        torch.zeros(pairs).index_add(0, words.pairs, each) for each in (plain, plain * words.facts[:, SAME])
+    )
+    return (same / counts.clamp(min=1))[words.pairs]

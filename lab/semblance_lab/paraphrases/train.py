@@ -6,7 +6,8 @@ reads pairs of SNLI, MultiNLI, CAD, SugarCrepe and Breaking NLI from `--data` or
 sentences of corpora and the relations of WordNet 3.0 (`generation/`), encodes all texts once, which takes most of the
 time, fits the network, writes `classifier.safetensors`, and prints how many pairs of each set and kind were used, and
 how many of them are classified as if they hold. `--without vegetables --without colors` leaves kinds of Breaking NLI
-out of the training, so that their figures are those of pairs that the network has not seen.
+out of the training, so that their figures are those of pairs that the network has not seen. The pairs are in English;
+for an encoder of several languages, `--language en --language de` names those whose texts may be classified.
 """
 
 from __future__ import annotations
@@ -39,12 +40,15 @@ from semblance_lab.paraphrases.wordnet import read_relations, read_wordnet
 FILE = "classifier.safetensors"
 
 
-def train(
+def train(  # noqa: PLR0913 - one parameter an option
     *,
     model: Annotated[str, typer.Option(help="Encoder whose word vectors are read, as in `semblance serve`.")],
     data: Annotated[Path, typer.Option(envvar="SEMBLANCE_DATA", file_okay=False, help="Folder of benchmark data.")],
     wordnet: Annotated[Path, typer.Option(exists=True, file_okay=False, help="Folder with WordNet's data.noun etc.")],
     output: OutFolder,
+    language: Annotated[
+        list[str], typer.Option(help="Code of a language whose texts it classifies, by the encoder; repeatable.")
+    ] = ["en"],  # noqa: B006 - Typer copies it
     without: Annotated[list[str], typer.Option(help="Kind of Breaking NLI to hold out; repeatable.")] = [],  # noqa: B006 - Typer copies it
     seed: Seed = 0,
 ) -> None:
@@ -58,7 +62,7 @@ def train(
             pairs, clues = read_clues(encoder, pairs, track)
         rows = rows_without(pairs, without)
         fitted = fit_with_bar(pairs, clues, rows, FitSettings(seed=seed), console)
-        metadata = {"model": model, "space": encoder.space}
+        metadata = {"model": model, "space": encoder.space, "languages": " ".join(language)}
         save_file(fitted.network.tensors(), result / FILE, metadata)
         print_table(figures(pairs, counts, log_odds_of(fitted.network, pairs, clues), without))
         print_line(console, f"loss of each epoch: {', '.join(f'{loss:.4f}' for loss in fitted.losses)}")

@@ -13,7 +13,7 @@ router = APIRouter(tags=["compare"], route_class=JsonRoute)
 
 @router.post("/same", summary="Say whether texts are the same", response_model=Verdicts)
 async def judge_texts(body: SameRequest, same: Use[Same]) -> Response:
-    """Say of English texts whether they say the same, and what speaks against it.
+    """Say of texts whether they say the same, and what speaks against it.
 
     Of pairs, or of one text and the documents of a collection that are nearest to it.
     """

@@ -37,7 +37,7 @@ def fit_bound(encoder: Encoder, pairs: LabeledPairs, data: str, allowed: float) 
     """
     served = read_classifiers().get(encoder.space)
     if served is None:
-        raise BadDataSet(f"the model {encoder.name} has no paraphrase classifier; choose --model minilm-graded")
+        raise BadDataSet(f"the model {encoder.name} has no paraphrase classifier; choose minilm-graded or multilingual")
     log_odds, matches = _log_odds(encoder, ServedClassifier(served), pairs), np.asarray(pairs.matches, np.bool_)
     found = bounded_cut(log_odds, matches, allowed)
     if found is None:

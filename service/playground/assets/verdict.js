@@ -16,7 +16,7 @@ const MAX_CHARS = 40; // of the words of a reason
 /** @type {Record<string, string>} */
 const UNSURE = {
   close_call: "a close call",
-  language: "another language than English",
+  language: "a language that the classifier does not read",
   long_text: "longer than the model reads at once",
   no_words: "a text without words",
   unread_text: "signs that the model does not read",

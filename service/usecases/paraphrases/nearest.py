@@ -107,7 +107,7 @@ def classifier_of(classifiers: Classifiers, encoder: Encoder, pointer: str) -> S
     """The classifier of a model. Raises InvalidRequest if it has none."""
     served = classifiers.get(encoder.space)
     if served is None:
-        detail = f"the model {encoder.name} has no paraphrase classifier; use the model minilm-graded"
+        detail = f"the model {encoder.name} has no paraphrase classifier; use minilm-graded, or multilingual"
         raise InvalidRequest([Problem(pointer, "no_classifier", detail)])
     return served
 

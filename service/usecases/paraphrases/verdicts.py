@@ -11,7 +11,7 @@ from semblance_client.vocabulary.same import Place, Reason, Unfit, Verdict
 from semblance.models.embeddings import TokenEmbeddings
 from semblance.models.explanation import tokens_of
 from semblance.models.paraphrases.reasons import reasons
-from semblance.models.paraphrases.words import LANGUAGE, TextWords
+from semblance.models.paraphrases.words import TextWords, words_of_pair
 from semblance.models.protocols import Encoder
 from semblance.models.tokenization.passages import Span
 from semblance.service.ports.paraphrases import DIFFERENT_TO, Classifiers, ServedClassifier
@@ -39,8 +39,9 @@ def verdict(served: ServedClassifier, a: TokenEmbeddings, b: TokenEmbeddings) ->
         return Verdict(verdict="same", log_odds=base, base=base, rest=0.0, reasons=[])
     unfit = _unfit_embeddings(a) or _unfit_embeddings(b)
     if unfit is None:
-        left, right = TextWords.of(a), TextWords.of(b)
-        unfit = _unfit_words(left) or _unfit_words(right)
+        languages = served.classifier.languages
+        left, right = words_of_pair(a, b, languages)
+        unfit = _unfit_words(left, languages) or _unfit_words(right, languages)
     if unfit is not None:
         return Verdict(verdict="unsure", unsure=unfit, log_odds=None, base=base, rest=0.0, reasons=[])
     pair = served.classifier.classify(left, right)
@@ -71,10 +72,10 @@ def _unfit_embeddings(embeddings: TokenEmbeddings) -> Unfit | None:
     return "unread_text" if text.unread >= UNREAD_SHARE else None
 
 
-def _unfit_words(words: TextWords) -> Unfit | None:
+def _unfit_words(words: TextWords, languages: Sequence[str]) -> Unfit | None:
     if not len(words):
         return "no_words"
-    return None if words.language == LANGUAGE else "language"
+    return None if words.language in languages else "language"
 
 
 def _places(text: str, spans: Sequence[Span]) -> Iterator[Place]:

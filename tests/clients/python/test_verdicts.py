@@ -52,7 +52,7 @@ def test_each_kind_of_reason_has_plain_words(kind: str, a: list[Place], b: list[
         (verdict("different"), "Different"),
         (verdict("different", log_odds=-3.9), "Perhaps different"),
         (verdict("unsure", unsure="close_call"), "Unsure: a close call"),
-        (verdict("unsure", unsure="language"), "Unsure: another language than English"),
+        (verdict("unsure", unsure="language"), "Unsure: a language that the classifier does not read"),
         (verdict("unsure", reason("number", -2.0, ONE, OTHER), unsure="close_call"), "Unsure: number 117 / 113"),
         (verdict("same", reason("number", -1.0, ONE, OTHER)), "Same, apart from: number 117 / 113"),
     ],

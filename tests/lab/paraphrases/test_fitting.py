@@ -97,7 +97,7 @@ def test_tensors_have_the_documented_shapes() -> None:
         "hidden.bias": (64,),
         "out.weight": (64,),
         "out.bias": (),
-        "crossed.weight": (24,),
+        "crossed.weight": (25,),
         "crossed.bias": (),
         "base": (),
         "text": (),

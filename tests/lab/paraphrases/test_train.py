@@ -25,7 +25,7 @@ def test_the_classifier_names_its_encoder(
     out = tmp_path / "out"
     command.train(model="minilm", data=tmp_path, wordnet=tmp_path, output=out, without=["nouns"])
     with safe_open(out / "classifier.safetensors", "np") as file:
-        assert file.metadata() == {"model": "minilm", "space": minilm.space}
+        assert file.metadata() == {"model": "minilm", "space": minilm.space, "languages": "en"}
     assert read_tensors(out / "classifier.safetensors")["word.weight"].shape == (24, 384)
     printed = capsys.readouterr()
     rows = [[cell.strip() for cell in line.split("│")[1:7]] for line in printed.out.splitlines() if "│" in line]

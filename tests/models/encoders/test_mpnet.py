@@ -29,6 +29,7 @@ def folder() -> Path:
 
 
 @pytest.mark.nightly
+@pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # which peft reads
 def test_the_adapter_gives_the_vectors_of_peft(folder: Path) -> None:
     adapter = PROJECT / "service" / "adapters" / "mpnet_clrcmd"
     assert_the_same(tokens_of("mpnet-clrcmd"), tokens_by_peft(folder, adapter))

@@ -15,7 +15,7 @@ from safetensors.numpy import save_file
 from semblance.models.embeddings import Floats
 from semblance.models.errors import BadCheckpoint
 from semblance.models.paraphrases.classifier import ParaphraseClassifier
-from semblance.models.paraphrases.partners import partners
+from semblance.models.paraphrases.partners import negation_weight, partners
 from semblance.models.paraphrases.reasons import LEAST, reasons
 from semblance.models.paraphrases.words import TextWords
 from semblance.models.text import Units
@@ -40,7 +40,7 @@ def classifier(seed: int, bias: float | None = None) -> ParaphraseClassifier:
     shapes = {
         "word.weight": (WORD, DIM), "word.bias": (WORD,), "pair.weight": (PAIR, DIM),
         "hidden.weight": (HIDDEN, WORD + 3 + 2 * PAIR), "hidden.bias": (HIDDEN,), "out.weight": (HIDDEN,),
-        "out.bias": (), "crossed.weight": (WORD,), "crossed.bias": (),
+        "out.bias": (), "crossed.weight": (WORD + 1,), "crossed.bias": (),
     }  # fmt: skip
     tensors = {name: np.asarray(random.normal(size=shape), np.float32) for name, shape in shapes.items()}
     fixed = {"base": 2.5, "text": 1.5, "margin": 0.05, "mix": 0.6}
@@ -107,6 +107,48 @@ def test_numbers_and_negations_are_named(a: str, b: str, kind: str, left: list[s
     assert [b[start:end] for start, end in heaviest.b] == right
 
 
+def test_languages_without_stems_have_their_words() -> None:
+    words = words_of("Tôi có một con mèo và của những các một")
+    assert (words.language, words.stems[:2]) == ("vi", ["tôi", "có"])
+
+
+@pytest.mark.parametrize(("text", "language"), [("12", "en"), ("E42", "en"), ("привет", None), ("東京", None)])
+def test_letters_that_are_not_latin_are_no_english(text: str, language: str | None) -> None:
+    assert words_of(text).language == language
+
+
+def test_irregular_forms_are_the_same_word() -> None:
+    assert words_of("the parcel came").stems == words_of("the parcels come").stems
+    assert words_of("Der came").stems[1] == words_of("came").stems[0] != words_of("Das ist nicht came").stems[3]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "weight"),
+    [
+        ("the parcel came", "the parcel never came", 1),
+        ("parcel lost not", "parcel lost", 1),
+        ("it isn't lost", "it is found", (1 / 3 + 1 / 3) / 2),  # of it, isn, lost and of it, is, found
+        ("parcel lost", "parcel never came", 1 / 2),
+        ("never lost", "never lost not", 1),
+        ("not two parcels", "never the parcel", 0),
+        ("not", "the", 0),
+    ],
+)
+def test_a_negation_weighs_less_beside_other_words(a: str, b: str, weight: float) -> None:
+    for left, right in ((words_of(a), words_of(b)), (words_of(b), words_of(a))):
+        assert negation_weight(left, right, *partners(left, right)) == pytest.approx(weight)
+
+
+def test_order_weighs_more_the_more_words_are_the_same() -> None:
+    made = classifier(0, bias=-9)
+    made.tensors["crossed.weight"][-1] = 9.0
+    whole, part = (
+        made.classify(words_of(a), words_of(b)).left.order.sum()
+        for a, b in (("parcel lost", "lost parcel"), ("parcel lost 東京", "lost parcel Größe"))
+    )
+    assert whole == pytest.approx(part * 9 / 6, rel=0.2)
+
+
 @pytest.mark.parametrize(("a", "b"), [("Two parcels", "2 parcels"), ("it isn't lost", "it is not lost")])
 def test_other_forms_of_numbers_and_negations_are_the_same(a: str, b: str) -> None:
     kinds = {reason.kind for reason in reasons(classifier(0).classify(words_of(a), words_of(b)))}
@@ -129,8 +171,9 @@ def test_words_replace_others_or_stand_alone(a: str, b: str, named: set[tuple[st
 
 def test_a_file_without_its_tensors_is_refused(tmp_path: Path) -> None:
     weights: dict[str, Floats] = {**classifier(0).tensors}
-    save_file(weights, tmp_path / "whole.safetensors")
-    assert ParaphraseClassifier.read(tmp_path / "whole.safetensors").tensors.keys() == weights.keys()
+    save_file(weights, tmp_path / "whole.safetensors", {"languages": "en de"})
+    read = ParaphraseClassifier.read(tmp_path / "whole.safetensors")
+    assert (read.tensors.keys(), read.languages) == (weights.keys(), ["en", "de"])
     del weights["mix"]
     save_file(weights, tmp_path / "part.safetensors")
     with pytest.raises(BadCheckpoint, match="mix"):

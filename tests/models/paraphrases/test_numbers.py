@@ -29,7 +29,7 @@ def test_numbers_have_their_values(text: str, language: str | None, expected: li
 
 def test_ranks_are_not_counts() -> None:
     ranks = numbers("the third, the 3rd and 3", "en")
-    assert [number.key for number in ranks] == [(3, True), (3, True), (3, False)]
+    assert [number.key for number in ranks] == [(3, "rank"), (3, "rank"), (3, "count")]
 
 
 @given(st.text(max_size=60), st.sampled_from(["en", "de", "fr", "zh", None]))

@@ -134,7 +134,7 @@ class Explanation(ResponseBody):
     Example:
         >>> why = client.explain("my parcel never came", "my package has not arrived", max_links=2)
         >>> print(why)
-        Same, apart from: parcel / package has; came / arrived
+        Same, apart from: parcel / package has
         0.6455 by rcmd_words
           my = my         +0.1755
           came = arrived  +0.1628

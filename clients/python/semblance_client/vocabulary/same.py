@@ -40,7 +40,7 @@ Unsure: TypeAlias = Literal["close_call"] | Unfit
 
 _UNSURE: Mapping[Unsure, str] = {
     "close_call": "a close call",
-    "language": "another language than English",
+    "language": "a language that the classifier does not read",
     "long_text": "longer than the model reads at once",
     "no_words": "a text without words",
     "unread_text": "signs that the model does not read",
