@@ -8,7 +8,9 @@ from functools import partial
 
 import numpy as np
 from semblance_client.vocabulary.explanation import Explanation
+from semblance_client.vocabulary.prune import Keep, KeptTotals
 from semblance_client.vocabulary.responses import RequestWarning
+from semblance_client.vocabulary.search import HitSentences
 
 from semblance.models.alignment.ragged import split_by_size
 from semblance.models.alignment.relevant_spans import RelevantSpans, SpanOptions, relevant_spans
@@ -24,6 +26,7 @@ from semblance.service.ports.embedding import ModelChoice, ModelChoices, ServedR
 from semblance.service.turns import Offload, in_thread
 from semblance.service.usecases.compare import CHUNK_PRODUCTS, comparison_cost
 from semblance.service.usecases.explain.word_links import read_texts, strongest_links
+from semblance.service.usecases.pruning.hits import keep_of_texts
 from semblance.service.usecases.stages import ScoredTexts, Stage, pair_score, pairs_with
 from semblance.service.usecases.text_embedder import (
     AT_END,
@@ -48,6 +51,7 @@ class RerankParams:
         measure: None for that of the model's name, or the default.
         top: most results; None for all documents.
         spans: which relevant spans of the results to return; None for none.
+        keep: which sentences of the results to keep; None for no choice.
         explain: whether to return the links of the results.
         min_probability: least probability of a result by the calibration of the measure.
         max_tokens: most tokens that are read of a document, from its beginning; None for no limit.
@@ -62,6 +66,7 @@ class RerankParams:
     top: int | None = None
     truncate: Truncate = "END"
     spans: SpanOptions | None = None
+    keep: Keep | None = None
     explain: bool = False
     min_probability: float | None = None
     max_tokens: int | None = None
@@ -97,6 +102,7 @@ class RankedDocument:
     probability: float | None = None
     rerank_score: float | None = None
     spans: RelevantSpans | None = None
+    sentences: HitSentences | None = None
     explanation: Explanation | None = None
 
 
@@ -107,6 +113,7 @@ class Reranking:
     Attributes:
         reranker: the model that orders them, if not the measure does.
         truncated: positions of documents that were truncated.
+        kept: what the kept sentences of all results add up to.
         limited: whether the request limits what is read of a document.
     """
 
@@ -114,6 +121,7 @@ class Reranking:
     reranker: Reranker | None
     measure: Similarity
     results: Sequence[RankedDocument]
+    kept: KeptTotals | None
     truncated: Sequence[int]
     limited: bool
     tokens: int
@@ -142,7 +150,7 @@ class Rerank:
         choice, reranker = await self._models_of(params)
         measure = similarity(params.measure or choice.measure or DEFAULT_MEASURE)
         explainer = explainable(measure.name) if params.explain or params.spans else None
-        want: Want = "tokens" if explainer else required_vectors(measure)
+        want: Want = "tokens" if explainer or params.keep else required_vectors(measure)
         encoder = await self._models.get(choice.model)
         calibration = find_calibration(self._calibrations, encoder, measure.name, params.min_probability)
         query = await self._texts.embed(encoder, [params.query], "query", want, Truncation(params.truncate))
@@ -170,11 +178,15 @@ class Rerank:
             best_texts = scored.best(of_texts)
             explain = partial(_explain, explainer, measure.name, query.embeddings[0], best_texts, results, params)
             results = await self._offload.run(f"{measure.name} reranked", len(results), explain)
+        texts = [scored.whole(result.index) if params.keep else None for result in results]
+        sentences, kept = await keep_of_texts(query.embeddings[0], texts, params.keep)
+        results = [replace(result, sentences=own) for result, own in zip(results, sentences, strict=True)]
         return Reranking(
             encoder=encoder,
             reranker=reranker,
             measure=measure,
             results=results,
+            kept=kept,
             truncated=last.truncated,
             limited=params.max_tokens is not None or params.max_passages is not None,
             tokens=query.tokens + first.tokens + (last.tokens if reranker else 0),

@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from semblance.models.embeddings import Doubles, TokenEmbeddings
+from semblance.models.embeddings import Doubles, TokenEmbeddings, join_passages
 from semblance.models.protocols import Encoder, Reranker
 from semblance.service.usecases.text_embedder import InputText, TextEmbedder
 
@@ -36,6 +36,11 @@ class ScoredTexts:
             if place not in best or scores[i] > scores[best[place]]:
                 best[place] = i
         return {place: self.embeddings[i] for place, i in best.items()}
+
+    def whole(self, place: int) -> TokenEmbeddings | None:
+        """All texts of a document, in order, as one; None of a document without text."""
+        own = [each for at, each in zip(self.places, self.embeddings, strict=True) if at == place]
+        return join_passages(own) if len(own) > 1 else next(iter(own), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import httpx2
@@ -51,7 +52,7 @@ def pruned(api: Api, texts: list[str], keep: object, query: str = QUERY) -> Prun
     return Pruned.model_validate(api.ok("/prune", {"query": query, "documents": texts, "keep": keep}))
 
 
-def require_same(found: Hits, expected: Pruned, shares: float) -> None:
+def require_same(found: Any, expected: Pruned, shares: float) -> None:
     """Each hit, whose text is a document of /prune, has the same sentences; shares differ by rounding alone."""
     assert found.kept is not None
     assert dict(found.kept) == pytest.approx({name: getattr(expected, name) for name in dict(found.kept)}, abs=shares)
@@ -247,3 +248,24 @@ def test_the_client_keeps_sentences(url: str, api: Api) -> None:
         assert found.kept is not None
         assert 0 < found.kept.kept_tokens <= 12
         assert found == searched(api, collection="kept-none", keep={"tokens": 12})
+
+
+@pytest.mark.parametrize("keep", KEEPS)
+def test_a_rerank_keeps_what_prune_keeps_of_its_results(url: str, api: Api, keep: dict[str, Any]) -> None:
+    documents = [*TEXTS.values(), "", LONG]
+    with Client(url) as client:
+        found = client.rerank(QUERY, documents, keep=keep, measure="rcmd")
+        plain = client.rerank(QUERY, documents, measure="rcmd")
+        best = client.rerank(QUERY, documents, keep=keep, top_n=1)
+    ranked = [each for each in found.results if each.sentences is not None]
+    assert [each.index for each in found.results][-1] == documents.index("")
+    assert len(ranked) == len(documents) - 1, "but that without text"
+    assert [(each.index, each.raw_score) for each in found.results] == [
+        (each.index, each.raw_score) for each in plain.results
+    ]
+    assert (plain.kept, plain.results[0].sentences) == (None, None)
+    expected = pruned(api, [documents[each.index] for each in ranked], keep)
+    hits = [SimpleNamespace(sentences=each.sentences, start=0) for each in ranked]
+    require_same(SimpleNamespace(kept=found.kept, hits=hits), expected, 1e-5)
+    assert best.kept is not None
+    assert best.kept.score <= expected.score + 1e-5

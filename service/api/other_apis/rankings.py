@@ -73,6 +73,7 @@ def ranking(found: Reranking, documents: int, texts: Sequence[InputText] | None,
         calibration=found.calibration and found.calibration.summary,
         space=found.encoder.space,
         results=[_result(result, texts) for result in found.results],
+        kept=found.kept,
         meta=RankingMeta(
             api_version=ApiVersion(version=version),
             billed_units=BilledUnits(search_units=math.ceil(documents / UNIT)),
@@ -139,6 +140,7 @@ def _result(result: RankedDocument, texts: Sequence[InputText] | None) -> vocabu
         document=RankedText(text=texts[result.index].text) if texts else None,
         relevant_spans=_spans(result.spans),
         rest=result.spans and result.spans.rest,
+        sentences=result.sentences,
         explanation=result.explanation,
     )
 

@@ -28,6 +28,7 @@ from semblance_client.vocabulary.fields import (
     require_one_of,
 )
 from semblance_client.vocabulary.other_apis import Ranking
+from semblance_client.vocabulary.prune import Keep
 
 from semblance.models.alignment.relevant_spans import SpanOptions
 from semblance.service.api.other_apis.rankings import (
@@ -131,6 +132,8 @@ class RerankRequest(VllmFields):
     """Most passages that are read of a document."""
     relevant_spans: SpansIn | None = None
     """Return the spans of each result that make its score."""
+    keep: Keep | None = None
+    """Not Cohere's: return the sentences of all results that keep a share of the score, or fit into some tokens."""
     min_probability: MinProbability = None
     explain: bool | None = None
     """Not Cohere's: also return the links between words."""
@@ -288,6 +291,7 @@ async def _answer(
             top=body.top,
             truncate=body.end,
             spans=spans,
+            keep=body.keep,
             explain=explain,
             min_probability=body.min_probability,
             max_tokens=body.max_tokens_per_doc or body.max_doc_length,

@@ -1,4 +1,4 @@
-"""The sentences of a search's hits that are kept."""
+"""The sentences of the hits of a search, or of ranked texts, that are kept."""
 
 from __future__ import annotations
 
@@ -36,6 +36,26 @@ async def keep_of_hits(
     with timed("keep"):
         found = [await _kept(scorer, *each, keep) for each in zip(queries, pages, strict=True)]
     return [hits for hits, _ in found], [totals for _, totals in found]
+
+
+async def keep_of_texts(
+    query: TokenEmbeddings, texts: Sequence[TokenEmbeddings | None], keep: Keep | None
+) -> tuple[Sequence[HitSentences | None], KeptTotals | None]:
+    """Choose among the sentences of all texts that are not None; none are chosen without `keep`."""
+    if keep is None:
+        return [None] * len(texts), None
+
+    def choose() -> tuple[Sequence[HitSentences | None], KeptTotals]:
+        read = [(place, text) for place, text in enumerate(texts) if text is not None]
+        chosen = ChosenSentences.of(query.first(MAX_QUERY_TOKENS), until_left([text for _, text in read]), keep)
+        found: list[HitSentences | None] = [None] * len(texts)
+        for number, (place, text) in enumerate(read):
+            stretch = _Stretch(place, None, 0, text)
+            found[place] = _hit_sentences([*map(stretch.placed, chosen.of_text(number, tokens_of(text).text))])
+        return found, chosen.totals
+
+    with timed("keep"):
+        return await in_thread(choose)
 
 
 async def _kept(

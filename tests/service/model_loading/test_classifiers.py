@@ -20,7 +20,7 @@ from semblance.service.model_loading.classifiers import (
 )
 from semblance.service.ports.paraphrases import SAME_FROM
 
-[(SPACE, CLASSIFIER)] = read_classifiers().items()
+[(SPACE, CLASSIFIER)] = [each for each in read_classifiers().items() if each[1].languages == ["en"]]
 BOUND = FalseHitBound(data="questions", cut=2.5, allowed=0.01, different=400, same=300, hit_rate=0.25)
 
 

@@ -347,6 +347,7 @@ def rerank(  # noqa: PLR0913 - one parameter a field of the request
     top_n: int | None = None,
     min_probability: float | None = None,
     relevant_spans: Spans | None = None,
+    keep: Mapping[str, float] | None = None,
     explain: bool = False,
 ) -> Call[Ranking]:
     """Rank documents by their relevance to a query, best first.
@@ -360,6 +361,7 @@ def rerank(  # noqa: PLR0913 - one parameter a field of the request
         top_n: most results; all by default.
         min_probability: least probability of a result; the measure needs a calibration.
         relevant_spans: `Spans()` returns the parts of each document that match the query.
+        keep: which sentences of the results to keep, such as `{"share": 0.98}` of the score or `{"tokens": 300}`.
         explain: whether to return the links between words.
 
     Example:
@@ -376,6 +378,7 @@ def rerank(  # noqa: PLR0913 - one parameter a field of the request
         measure=measure,
         top_n=top_n,
         min_probability=min_probability,
+        keep=keep,
     )
     if relevant_spans is not None:
         body["relevant_spans"] = {"mode": "enabled", **wire.fields(**asdict(relevant_spans))}

@@ -7,7 +7,9 @@ from typing import Literal
 from pydantic import Field
 
 from semblance_client.vocabulary.explanation import Explanation
+from semblance_client.vocabulary.prune import KeptTotals
 from semblance_client.vocabulary.responses import Probability, ResponseBody, Scored, Space, TokenUsage, Warnings
+from semblance_client.vocabulary.search import HitSentences
 
 
 class Embedding(ResponseBody):
@@ -69,6 +71,8 @@ class RankedDocument(ResponseBody):
     """The parts that match the query, best first; absent if none was asked for or found."""
     rest: float | None = None
     """`raw_score` less the scores of all spans."""
+    sentences: HitSentences | None = None
+    """Those of all that was read of the document; absent without `keep`."""
     explanation: Explanation | None = None
 
 
@@ -108,5 +112,7 @@ class Ranking(Scored):
     rerank_model: str | None = None
     """The model that orders the results, if one was named; `model`, `space` and `measure` are of the first stage."""
     results: list[RankedDocument]
+    kept: KeptTotals | None = None
+    """What the kept sentences of all results add up to; absent without `keep`."""
     meta: RankingMeta
     usage: TokenUsage
