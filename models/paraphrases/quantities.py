@@ -90,7 +90,8 @@ def _date(text: str, start: int, number: Number) -> Number | None:
         place = replace(number, start=found.start())
     else:
         return None
-    return replace(place, value=100 * _months()[_name(found[1], _months())] + number.value, unit=DATE)
+    month = _months().get(_name(found[1], _months()))
+    return None if month is None else replace(place, value=100 * month + number.value, unit=DATE)
 
 
 def _amount(text: str, start: int, number: Number) -> Number:
@@ -111,7 +112,7 @@ def _amount(text: str, start: int, number: Number) -> Number:
 
 
 def _unit(name: str) -> NumberUnit:
-    return _units()[_name(name, _units())]
+    return _units().get(_name(name, _units()), COUNT)  # a pattern in any case also matches letters like a long s
 
 
 def _name(read: str, names: Mapping[str, object]) -> str:

@@ -100,6 +100,8 @@ def test_other_amounts_differ_with_their_units(a: str, b: str, in_a: str, in_b: 
         ("version 3d", "en", "3d"),
         ("room 5 and", "en", "5"),
         ("XYZ 5", "en", "5"),
+        ("5 Auguſt", "en", "5"),
+        ("aprİl 5", "en", "5"),
     ],
 )
 def test_other_words_beside_numbers_are_no_units(text: str, language: str, read: str) -> None:
@@ -126,6 +128,11 @@ PIECES = (
     "x",
 )
 TEXTS = st.lists(st.sampled_from(PIECES)).map(" ".join)
+
+
+@pytest.mark.parametrize("text", ["5 ſec", "5 mİn", "5 mıles"])
+def test_letters_that_match_in_any_case_are_read(text: str) -> None:
+    assert [number.value for number in quantities(text, "en")] == [5]
 
 
 @given(TEXTS, TEXTS)
