@@ -15,7 +15,7 @@ Floats: TypeAlias = NDArray[np.float32]
 Doubles: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 Want: TypeAlias = Literal["pooled", "tokens"]
-Precision: TypeAlias = Literal["float32", "bfloat16"]  # in which a network computes; its output is float32 in any case
+Precision: TypeAlias = Literal["float32", "bfloat16", "int8"]  # of a network, whose output is float32 in any case
 Needs: TypeAlias = Literal["pooled", "tokens", "words"]  # of a measure; "words" are token vectors with their text
 Related: TypeAlias = Mapping[int, Sequence[Mapping[int, float]]]
 """By number of a phrase of the left text: similarities to phrases of the right one, by their numbers."""

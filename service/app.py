@@ -22,6 +22,7 @@ from semblance.service.api.edge.keys import Guard
 from semblance.service.api.edge.origins import AllowedHosts, AllowedOrigins
 from semblance.service.api.edge.request_body import BodyLimits
 from semblance.service.api.edge.stack import Edge, EdgePolicy
+from semblance.service.api.exact_paths import ExactPaths
 from semblance.service.api.routes import ROUTERS, docs_page, playground
 from semblance.service.composition.services import open_services, served_models
 from semblance.service.errors import NotReady
@@ -80,7 +81,9 @@ def create_app(
     limits = BodyLimits(settings.max_body_bytes, settings.body_pause_s, settings.body_timeout_s)
     policy = EdgePolicy(guard, AllowedHosts(settings.hosts), draining, readiness, AllowedOrigins(settings.origins))
     app.add_middleware(Edge, metrics=metrics, limits=limits, policy=policy, tracers=tracers)
-    errors.install(app, metrics, [route for router in ROUTERS for route in router.routes])
+    routes = [route for router in ROUTERS for route in router.routes]
+    app.router.routes.insert(0, ExactPaths(routes))
+    errors.install(app, metrics, routes)
     openapi.install(app, settings, models.names, models.rerankers.names, guard)
     docs_page.install(app)
     playground.install(app)

@@ -111,10 +111,10 @@ class Settings(BaseSettings):
         description="Runtime of networks: `auto` is `openvino` on CPU, `torch_packed` (torch without padding) on CUDA, "
         "and `torch` for networks that these do not support.",
     )
-    precision: Literal["auto", "float32", "bfloat16"] = Field(
+    precision: Literal["auto", "float32", "bfloat16", "int8"] = Field(
         "auto",
-        description="Number type of the networks: `auto` is bfloat16 on CUDA, and with `openvino` on CPUs that "
-        "measure faster in it, otherwise float32.",
+        description="Number type of the networks: `auto` is bfloat16 on CUDA; with `openvino` on CPUs, the one of "
+        "float32, bfloat16 and int8 that a measurement at the first start finds fastest.",
     )
     threads: int | None = Field(
         None,

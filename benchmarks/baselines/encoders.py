@@ -42,9 +42,11 @@ BASELINES: Mapping[str, Command] = {
     "sentence-transformers onnx float32": partial(_backend, "onnx", "float32"),
     "sentence-transformers openvino bfloat16": partial(_backend, "openvino", "bfloat16"),
 }
-OURS: Mapping[str, Command] = {
-    f"semblance {runtime} {precision}": partial(_semblance, runtime, precision)
+SERVED: Sequence[tuple[str, Precision]] = [
+    (runtime, precision)
     for runtime in catalogue.names(RUNTIMES)
     for precision in get_args(Precision)
-}
+    if precision != "int8" or runtime == "openvino"
+]
+OURS: Mapping[str, Command] = {f"semblance {' '.join(each)}": partial(_semblance, *each) for each in SERVED}
 ENCODERS = {**OURS, **BASELINES}

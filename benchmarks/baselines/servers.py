@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal, Protocol
+from typing import Literal, Protocol, get_args
 
 import httpx2
 
@@ -26,7 +26,10 @@ PATH = "/v1/embeddings"
 MODEL = "minilm"
 SERVED = "served"  # name of the model in requests, whichever it is
 OURS = "semblance"
-OUR_PRECISIONS: Mapping[str, Precision | Literal["auto"]] = {OURS: "auto", "semblance-float32": "float32"}
+OUR_PRECISIONS: Mapping[str, Precision | Literal["auto"]] = {
+    OURS: "auto",
+    **{f"semblance-{precision}": precision for precision in get_args(Precision)},
+}
 START_S = 300.0  # a warm-up takes long on a busy machine
 INFINITY = ("infinity_emb[server,torch,optimum]",)
 INFINITY_OPTIONS: Mapping[str, Sequence[str]] = {

@@ -13,15 +13,12 @@ from onnxruntime.quantization import QuantType, quantize_dynamic
 
 from semblance.models.embeddings import Floats
 from semblance.models.model_files.checkpoint import Checkpoint
-from semblance.models.networks.graph_layers.packed import import_openvino
 from semblance.models.networks.torch_network import TorchNetwork
 from semblance.models.text import Ints
 
 Padded: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 Forward: TypeAlias = Callable[[Padded, Padded], Floats]  # ids and mask (b, l) -> (b, l, d)
 Encode: TypeAlias = Callable[[Sequence[Ints]], list[Floats]]
-
-GROUP = "32"  # activations that share a scale in OpenVINO's int8
 
 
 def experimental_runtime(name: str, checkpoint: Checkpoint, folder: Path) -> Encode:
@@ -85,34 +82,6 @@ def _example() -> tuple[torch.Tensor, torch.Tensor]:
     return ids, torch.ones_like(ids)
 
 
-def _openvino_graph(checkpoint: Checkpoint) -> Any:
-    return import_openvino().convert_model(
-        torch.export.export(TorchNetwork(checkpoint), _example(), dynamic_shapes=_sizes())
-    )
-
-
-def _openvino_int8(graph: Any) -> Forward:
-    """Weights in int8 with a scale per output; activations are scaled in each forward pass."""
-    openvino = import_openvino()
-    from openvino import opset13 as ops  # noqa: PLC0415 - after the import that disables telemetry
-
-    for node in graph.get_ordered_ops():
-        weight = node.input_value(1).get_node() if node.get_type_name() == "MatMul" else None
-        if weight is None or weight.get_type_name() != "Constant":
-            continue
-        scale = np.abs(weight.data).max(axis=1, keepdims=True) / 127
-        codes = ops.convert(ops.constant(np.rint(weight.data / scale).astype(np.int8)), np.float32)
-        node.input(1).replace_source_output(ops.multiply(codes, ops.constant(scale.astype(np.float32))).output(0))
-    hints = {"PERFORMANCE_HINT": "LATENCY", "DYNAMIC_QUANTIZATION_GROUP_SIZE": GROUP}
-    request = openvino.Core().compile_model(graph, "CPU", hints).create_infer_request()
-
-    def forward(ids: Padded, mask: Padded) -> Floats:
-        hidden: Floats = request.infer({0: ids, 1: mask}, share_inputs=True, share_outputs=True)[0]
-        return hidden
-
-    return forward
-
-
 def _onnx_graph(checkpoint: Checkpoint, folder: Path) -> Path:
     file = folder / "network.onnx"
     torch.onnx.export(
@@ -146,9 +115,6 @@ def _onnx(file: Path) -> Forward:
 EXPERIMENTAL: Mapping[str, Callable[[Checkpoint, Path], Forward]] = {
     "torch bfloat16, compiled": lambda checkpoint, _: _torch(_compiled(TorchNetwork(checkpoint)), reduced=True),
     "torch int8, a scale a token": lambda checkpoint, _: _torch(_quantized(TorchNetwork(checkpoint)), reduced=False),
-    "openvino int8, a scale for 32 numbers of a token": lambda checkpoint, _: _openvino_int8(
-        _openvino_graph(checkpoint)
-    ),
     "onnxruntime float32": lambda checkpoint, folder: _onnx(_onnx_graph(checkpoint, folder)),
     "onnxruntime int8, a scale a batch": lambda checkpoint, folder: _onnx(
         _onnx_quantized(_onnx_graph(checkpoint, folder))

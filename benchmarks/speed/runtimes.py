@@ -24,13 +24,13 @@ from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
-from typing import get_args
 
 import numpy as np
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from benchmarks.baselines.encoders import SERVED
 from benchmarks.baselines.texts import sts_sentences
 from benchmarks.speed.experimental_runtimes import EXPERIMENTAL, Encode, experimental_runtime
 from semblance.models import catalogue
@@ -46,11 +46,7 @@ from tests.support.wide_console import wide_console
 
 BATCH = 32
 ALONE = 300  # sentences that are also encoded alone
-SERVED: Mapping[str, tuple[str, Precision]] = {
-    f"{runtime} {precision}": (runtime, precision)
-    for runtime in catalogue.names(RUNTIMES)
-    for precision in get_args(Precision)
-}
+WAYS: Mapping[str, tuple[str, Precision]] = {" ".join(each): each for each in SERVED}
 EXACT = "torch float32"
 TOKENS, POOLED = 0.9998, 0.9999
 
@@ -104,10 +100,10 @@ def _load(name: str) -> Encode:
     """Load a runtime; a process loads only one."""
     warnings.simplefilter("ignore")
     checkpoint = read_checkpoint(read_source("minilm").location)
-    if name not in SERVED:
+    if name not in WAYS:
         with tempfile.TemporaryDirectory() as folder:
             return experimental_runtime(name, checkpoint, Path(folder))
-    runtime, precision = SERVED[name]
+    runtime, precision = WAYS[name]
     loaded = catalogue.find(RUNTIMES, runtime)(checkpoint, Compute("cpu", precision, runtime))
     return lambda ids: loaded.run(ids, [np.ones(len(text), np.float32) for text in ids], "tokens").vectors
 
@@ -162,7 +158,7 @@ def main() -> None:
     texts = sts_sentences()[: options.sentences]
     encoder = Transformer("minilm", read_checkpoint(read_source("minilm").location))
     ids = [text.ids for text in encoder.tokenize(texts, "query", "END")]
-    names = [name for name in (*SERVED, *EXPERIMENTAL) if not options.only or name.startswith((EXACT, *options.only))]
+    names = [name for name in (*WAYS, *EXPERIMENTAL) if not options.only or name.startswith((EXACT, *options.only))]
     rows = list(measure(names, ids, options.rounds))
     show(rows, len(ids), float(np.mean([len(text) for text in ids])), wide_console())
     save_results("runtimes", [table_cells(row) for row in rows])

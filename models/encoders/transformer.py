@@ -10,7 +10,7 @@ import numpy as np
 from semblance.models import catalogue
 from semblance.models.embeddings import Floats, TokenEmbeddings, Want, unit_rows
 from semblance.models.encoders.pooling import joined_poolings, pooling_factor, pooling_weights
-from semblance.models.errors import BadCheckpoint, DeviceLost, OutOfDeviceMemory
+from semblance.models.errors import BadCheckpoint, DeviceLost, NotExportable, OutOfDeviceMemory
 from semblance.models.files.digests import digest
 from semblance.models.files.json_file import read_json
 from semblance.models.model_files.checkpoint import Checkpoint
@@ -82,7 +82,8 @@ class Transformer:
             vectors = [each.vectors for each in self.encode(self.tokenize(PROBES, "document", "END"), "tokens")]
             remedy = "run it by torch" if compute.precision == "float32" else "serve it in float32"
             exact = [self._token_vectors(each) for each in self._runtime.exact]
-            require_agreement(exact, vectors, MIN_COSINE, f"{name} in {compute.precision}", remedy)
+            least = MIN_COSINE[compute.precision]
+            require_agreement(exact, vectors, least, f"{name} in {compute.precision}", remedy)
 
     def tokenize(self, texts: Sequence[str], role: Role, truncate: Truncate) -> list[TokenizedText]:
         """Tokenize each text, with special and prompt tokens.
@@ -167,7 +168,7 @@ class Transformer:
         """Encode a text of `max_tokens` tokens, so that failures come at load, not in a request."""
         try:
             [longest] = self.encode(self.tokenize(["a " * self.max_tokens], "document", "END"), "tokens")
-        except (DeviceLost, OutOfDeviceMemory):
+        except (DeviceLost, OutOfDeviceMemory, NotExportable):
             raise
         except Exception as error:
             raise BadCheckpoint(

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from semblance.models.embeddings import Floats, unit_rows
+from semblance.models.embeddings import Floats, Precision, unit_rows
 from semblance.models.errors import BuildDisagrees
 from semblance.models.model_files.checkpoint import Checkpoint
 from semblance.models.runtime import NetworkFacts
 from semblance.models.text import Ints
 from semblance.models.tokenization.subwords import fast_tokenizer
 
-MIN_COSINE = 0.999  # of every token vector to float32: another number type may then serve the same space
+MIN_COSINE: Mapping[Precision, float] = {  # of each token vector to float32: the type may then serve the same space
+    "float32": 0.999,
+    "bfloat16": 0.999,
+    "int8": 0.995,
+}
 PROBES = (
     "A cat sleeps on the windowsill.",
     "The central bank raised interest rates by half a percentage point on Thursday.",

@@ -12,7 +12,7 @@ from safetensors import SafetensorError
 from transformers import AutoConfig, AutoModel, AutoTokenizer
 
 from semblance.models.embeddings import Floats, Integers, Precision
-from semblance.models.errors import BadCheckpoint
+from semblance.models.errors import BadCheckpoint, NotExportable
 from semblance.models.files.four_bit import Q4_0
 from semblance.models.files.tensors import read_weights
 from semblance.models.model_files.bert_families import ENDS_DIFFERENTLY
@@ -115,7 +115,14 @@ def _linear(weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.nn.
 
 
 def load_network(checkpoint: Checkpoint, compute: Compute) -> TorchNetwork:
-    """Load the network onto its device, and set the limit of CPU threads for all of torch."""
+    """Load the network onto its device, and set the limit of CPU threads for all of torch.
+
+    Raises:
+        NotExportable: it should compute in int8.
+        BadCheckpoint: see `TorchNetwork`.
+    """
+    if compute.precision == "int8":
+        raise NotExportable("networks run in int8 by OpenVINO alone, on CPUs: serve it in bfloat16 or float32")
     if compute.threads is not None:
         torch.set_num_threads(compute.threads)
     return TorchNetwork(checkpoint).to(compute.device)

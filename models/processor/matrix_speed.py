@@ -1,69 +1,63 @@
-"""Does this CPU multiply matrices faster in bfloat16?"""
+"""In which number type does this CPU multiply matrices fastest?"""
 
 from __future__ import annotations
 
 import math
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from semblance.models.embeddings import Floats, Precision
 from semblance.models.networks.graph_layers.packed import import_openvino
+from semblance.models.networks.number_types import OPTIONS, quantize
 
 MIN_GAIN = 1.2  # times as fast: less gains nothing in a whole network, and would let the choice vary between starts
 ROUNDS = 10
 SHAPE = (128, 384, 1536)  # tokens, inputs, outputs: a batch in the largest layer of a small network
+ABILITIES: Mapping[Precision, str] = {"float32": "FP32", "bfloat16": "BF16", "int8": "INT8"}  # names of OpenVINO
 _MEASURING = threading.Lock()  # two measurements at the same time would disturb each other
 
 
-def faster_in_bfloat16() -> bool:
-    """Whether OpenVINO multiplies matrices faster in bfloat16 than in float32; not if it cannot.
+def fastest_type() -> Precision:
+    """The number type in which OpenVINO multiplies matrices fastest.
 
-    It is measured, in a tenth of a second, by alternating runs on one core; the least time of each counts. The
-    instructions that a CPU lists do not tell: those for vectors of bfloat16 nearly double the rate of some makes and
-    lower that of others.
+    It is float32 if it cannot multiply them. Otherwise it is measured, in a tenth of a second, by alternating runs on
+    one core; the least time of each counts. The instructions that a CPU lists do not tell: those for vectors of
+    bfloat16 nearly double the rate of some makes and lower that of others. A type must be MIN_GAIN times as fast as the
+    more exact ones.
     """
     with _MEASURING:
         return _measured()
 
 
 @lru_cache(maxsize=1)
-def _measured() -> bool:
-    try:
-        core = import_openvino().Core()
-        if "BF16" not in _number_types(core):
-            return False
-        seconds = _seconds(core)
-    except RuntimeError:  # of OpenVINO; loading the network, which comes next, will say why
-        return False
-    return seconds["f32"] > MIN_GAIN * seconds["bf16"]
+def _measured() -> Precision:
+    seconds = seconds_of_types()
+    fastest: Precision = "float32"
+    for precision in ("bfloat16", "int8"):  # by exactness
+        if seconds.get(precision, math.inf) * MIN_GAIN < seconds.get(fastest, 0.0):
+            fastest = precision
+    return fastest
 
 
-def _seconds(core: Any) -> Mapping[str, float]:
-    """The least time of one product in either number type."""
+def seconds_of_types() -> Mapping[Precision, float]:
+    """The least time of one product in each number type that the CPU computes in."""
     tokens, inputs, outputs = SHAPE
     rng = np.random.default_rng(0)
     given = rng.standard_normal((tokens, inputs), np.float32)
     graph = _product(rng.standard_normal((outputs, inputs), np.float32), tokens)
-    requests = {hint: _request(core, graph, hint) for hint in ("f32", "bf16")}
-    for request in requests.values():
-        request.infer([given])  # the first run prepares the weights
-    seconds = dict.fromkeys(requests, math.inf)
+    seconds: dict[Precision, float] = {}
+    requests = {each: request for each in OPTIONS if (request := _request(graph, each, given)) is not None}
     for _ in range(ROUNDS):
-        for hint, request in requests.items():
+        for precision, request in requests.items():
             began = time.perf_counter()
             request.infer([given], share_inputs=True)
-            seconds[hint] = min(seconds[hint], time.perf_counter() - began)
+            seconds[precision] = min(seconds.get(precision, math.inf), time.perf_counter() - began)
     return seconds
-
-
-def _number_types(core: Any) -> Sequence[str]:
-    """Number types that the CPU computes in, and other abilities."""
-    abilities: Sequence[str] = core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
-    return abilities
 
 
 def _product(weights: Any, tokens: int) -> Any:
@@ -74,6 +68,15 @@ def _product(weights: Any, tokens: int) -> Any:
     return openvino.Model([operations.matmul(given, operations.constant(weights), False, True)], [given], "product")
 
 
-def _request(core: Any, graph: Any, hint: str) -> Any:
-    options = {"INFERENCE_PRECISION_HINT": hint, "INFERENCE_NUM_THREADS": 1}
-    return core.compile_model(graph, "CPU", options).create_infer_request()
+def _request(graph: Any, precision: Precision, given: Floats) -> Any | None:
+    """A request that has run once, to prepare the weights; None if this CPU has not the type."""
+    quantized = quantize(graph) if precision == "int8" else graph
+    options, core = {**OPTIONS[precision], "INFERENCE_NUM_THREADS": 1}, import_openvino().Core()
+    try:
+        if ABILITIES[precision] not in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
+            return None
+        request = core.compile_model(quantized, "CPU", options).create_infer_request()
+        found = request.infer([given])[0]
+    except RuntimeError:  # of OpenVINO; if float32 fails, too, loading the network, which comes next, will say why
+        return None
+    return request if len(found) == len(given) else None  # in int8, some processors give nothing, without an error

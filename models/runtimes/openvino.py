@@ -27,8 +27,9 @@ from semblance.models.networks.bert_graph import VERSION as BERT_GRAPH
 from semblance.models.networks.bert_graph import BertGraph, bert_graph, has_graph
 from semblance.models.networks.export_cache import cached_export
 from semblance.models.networks.graph_layers.packed import import_openvino
+from semblance.models.networks.number_types import INT8_VERSION, OPTIONS, quantize
 from semblance.models.networks.shape_buckets import graph_inputs
-from semblance.models.processor.matrix_speed import faster_in_bfloat16
+from semblance.models.processor.matrix_speed import fastest_type
 from semblance.models.processor.usable_cores import usable_cores
 from semblance.models.runtime import BatchOutput, Compute, NetworkFacts, pool_batch, require_torch
 from semblance.models.text import Ints
@@ -50,8 +51,8 @@ class OpenVino:
     shapes.
 
     Raises:
-        NotExportable: the device is not a CPU; OpenVINO cannot convert or compile the network, or its attention depends
-            on more than the tokens of a text; or the export cannot be written.
+        NotExportable: the device is not a CPU; OpenVINO cannot convert, compile or run the network, or its attention
+            depends on more than the tokens of a text; or the export cannot be written.
         MissingExtra: it must be exported, and torch is not installed.
         BadCheckpoint: see `TorchNetwork` and `bert_graph`.
     """
@@ -62,12 +63,15 @@ class OpenVino:
         if compute.device != "cpu":
             raise NotExportable(f"OpenVINO is used on CPUs only, not on {compute.device}")
         self._largest = checkpoint.modules.largest
+        self._precision = compute.precision
         self.versions: Mapping[str, str] = {"openvino": version("openvino")}
         self.exact: Sequence[Floats] = ()
         if has_graph(checkpoint):
             self._open_graph(checkpoint, compute)
         else:
             self._open_export(checkpoint, compute)
+        if compute.precision == "int8":
+            self.versions = {**self.versions, "int8": str(INT8_VERSION)}
 
     def _open_graph(self, checkpoint: Checkpoint, compute: Compute) -> None:
         made = bert_graph(checkpoint)
@@ -87,7 +91,7 @@ class OpenVino:
             self.versions = {**self.versions, **facts[_EXPORTER]}
             exact = load_file(folder / _EXACT_FILE)
             self.exact = [exact[str(i)] for i in range(len(exact))]
-            self._requests = _Requests(folder / _NETWORK_FILE, compute)
+            self._requests = _Requests(import_openvino().Core().read_model(folder / _NETWORK_FILE), compute)
 
     @classmethod
     def serves(cls, device: str) -> bool:
@@ -96,16 +100,16 @@ class OpenVino:
 
     @classmethod
     def fastest_precision(cls, device: str) -> Precision:
-        """bfloat16 on CPUs that are faster in it by a measurement, which is made once."""
-        return "bfloat16" if device == "cpu" and faster_in_bfloat16() else "float32"
+        """On CPUs the one that a measurement finds, which is made once."""
+        return fastest_type() if device == "cpu" else "float32"
 
     def run(self, ids: Sequence[Ints], weights: Sequence[Floats], want: Want) -> BatchOutput:
-        """Encode one batch, padded to one of few shapes."""
+        """Encode one batch, padded to one of few shapes. Raises NotExportable."""
         with self._hidden(ids) as hidden:
             return pool_batch(hidden, [len(text) for text in ids], weights, want, largest=self._largest)
 
     def first_vectors(self, ids: Sequence[Ints], types: Sequence[Ints]) -> Floats:
-        """(b, d) vectors of the first token of each pair."""
+        """(b, d) vectors of the first token of each pair. Raises NotExportable."""
         starts = np.cumsum([0, *(len(pair) for pair in ids[:-1])])
         with self._hidden(ids, types) as hidden:
             first: Floats = hidden[starts]
@@ -117,7 +121,10 @@ class OpenVino:
         inputs = dict(enumerate(graph_inputs(ids, self.facts, types)))
         small = len(ids) == 1 or sum(map(len, ids)) <= SMALL_TOKENS
         with self._requests.borrowed(small=small) as request:
-            yield request.infer(inputs, share_inputs=True, share_outputs=True)[0]
+            hidden = request.infer(inputs, share_inputs=True, share_outputs=True)[0]
+            if len(hidden) != len(inputs[0]):  # what some processors give in int8, without an error
+                raise NotExportable(f"OpenVINO gives no vectors in {self._precision} on this processor")
+            yield hidden
 
 
 class _Requests:
@@ -133,6 +140,7 @@ class _Requests:
 
     def __init__(self, network: Any, compute: Compute) -> None:
         cores = compute.threads or usable_cores()
+        network = quantize(network) if compute.precision == "int8" else network
         with ThreadPoolExecutor() as pool:  # as each takes a tenth of a second
             whole = pool.submit(_compile, network, compute, streams=1, threads=cores)
             singles = _compile(network, compute, streams=cores, threads=cores) if cores > 1 else None
@@ -182,13 +190,8 @@ def _fingerprint(checkpoint: Checkpoint, versions: Mapping[str, str]) -> str:
 
 
 def _compile(network: Any, compute: Compute, streams: int, threads: int) -> Any:
-    """A compiled graph, or file of one, for some batches at a time and that many threads in all."""
-    hints = {"bfloat16": "bf16", "float32": "f32"}
-    options: dict[str, Any] = {
-        "NUM_STREAMS": streams,
-        "INFERENCE_NUM_THREADS": threads,
-        "INFERENCE_PRECISION_HINT": hints[compute.precision],
-    }
+    """A compiled graph, for some batches at a time and that many threads in all."""
+    options = {**OPTIONS[compute.precision], "NUM_STREAMS": streams, "INFERENCE_NUM_THREADS": threads}
     try:
         return import_openvino().Core().compile_model(network, "CPU", options)
     except RuntimeError as error:

@@ -21,7 +21,7 @@ class Torch:
 
     Raises:
         MissingExtra: torch is not installed.
-        BadCheckpoint: see `TorchNetwork`.
+        BadCheckpoint, NotExportable: see `load_network`.
         DeviceLost: the device failed permanently.
     """
 

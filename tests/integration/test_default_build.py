@@ -16,7 +16,7 @@ from tests.support.project import PROJECT
 from tests.support.running_service import running_service
 
 DEFAULTS = {"precision": "auto", "runtime": "auto", "threads": str(usable_cores())}
-BOUND = 0.005  # error of a score in bfloat16, whatever the batch
+BOUND = 0.005  # error of a score in bfloat16 or int8, whatever the batch
 WORDS = ("a", "guitar", "is", "played", "by", "the", "unbelievably", "old", "man", "who", "sings", "loudly", ".")
 
 

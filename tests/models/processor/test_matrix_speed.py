@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from semblance.models.processor import matrix_speed
-from semblance.models.processor.matrix_speed import MIN_GAIN, ROUNDS
+from semblance.models.processor.matrix_speed import MIN_GAIN, ROUNDS, SHAPE, seconds_of_types
 from semblance.models.runtimes.openvino import OpenVino
 from tests.support.fake_clock import FakeClock
 
@@ -22,15 +23,18 @@ def _measured_anew() -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    ("number_types", "gain", "precision"),
+    ("seconds", "precision"),
     [
-        (["FP32", "BF16"], 1.01 * MIN_GAIN, "bfloat16"),
-        (["FP32", "BF16"], 0.99 * MIN_GAIN, "float32"),
-        (["FP32", "INT8"], 2.0, "float32"),
+        ({"float32": 1.01 * MIN_GAIN, "bfloat16": 1.0}, "bfloat16"),
+        ({"float32": 0.99 * MIN_GAIN, "bfloat16": 1.0}, "float32"),
+        ({"float32": 3.0, "bfloat16": 1.01 * MIN_GAIN, "int8": 1.0}, "int8"),
+        ({"float32": 3.0, "bfloat16": 0.99 * MIN_GAIN, "int8": 1.0}, "bfloat16"),
+        ({"float32": 1.01 * MIN_GAIN, "bfloat16": 9.0, "int8": 1.0}, "int8"),
+        ({"float32": 0.99 * MIN_GAIN, "int8": 1.0}, "float32"),
     ],
 )
-def test_bfloat16_must_be_clearly_faster(
-    monkeypatch: pytest.MonkeyPatch, number_types: list[str], gain: float, precision: str
+def test_a_less_exact_type_must_be_clearly_faster(
+    monkeypatch: pytest.MonkeyPatch, seconds: dict[str, float], precision: str
 ) -> None:
     """By the least time of each, since other work delays all runs but one."""
     clock = FakeClock()
@@ -43,16 +47,37 @@ def test_bfloat16_must_be_clearly_faster(
             self._runs += 1
             clock.now += self._seconds + (self._runs != ROUNDS)
 
+    requests = {each: Request(taken) for each, taken in seconds.items()}
     monkeypatch.setattr(matrix_speed, "time", SimpleNamespace(perf_counter=clock))
-    monkeypatch.setattr(matrix_speed, "_number_types", lambda _: number_types)
-    monkeypatch.setattr(matrix_speed, "_request", lambda *each: Request({"f32": 1.0, "bf16": 1 / gain}[each[-1]]))
+    monkeypatch.setattr(matrix_speed, "_request", lambda _, each, __: requests.get(each))
     assert OpenVino.fastest_precision("cpu") == precision
     assert OpenVino.fastest_precision("cuda") == "float32"
 
 
-def test_a_failing_measurement_chooses_float32(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
-        raise RuntimeError("cannot compile")
+class Core:
+    """A CPU that fails in bfloat16, and in int8 returns as many rows as it is made with."""
 
-    monkeypatch.setattr(matrix_speed, "_request", fail)
+    rows = 0
+
+    def get_property(self, *_: str) -> list[str]:
+        return ["FP32", "BF16", "INT8"]
+
+    def compile_model(self, _: Any, __: str, options: dict[str, Any]) -> SimpleNamespace:
+        if options["INFERENCE_PRECISION_HINT"] == "bf16":
+            raise RuntimeError("cannot compile")
+        rows = self.rows if "DYNAMIC_QUANTIZATION_GROUP_SIZE" in options else SHAPE[0]
+        return SimpleNamespace(create_infer_request=lambda: SimpleNamespace(infer=lambda *_, **__: [np.ones(rows)]))
+
+
+@pytest.mark.parametrize(("rows", "types"), [(0, {"float32"}), (SHAPE[0], {"float32", "int8"})])
+def test_a_type_that_fails_is_not_measured(monkeypatch: pytest.MonkeyPatch, rows: int, types: set[str]) -> None:
+    monkeypatch.setattr(Core, "rows", rows)
+    monkeypatch.setattr(matrix_speed, "import_openvino", lambda: SimpleNamespace(Core=Core))
+    monkeypatch.setattr(matrix_speed, "_product", lambda *_: None)
+    monkeypatch.setattr(matrix_speed, "quantize", lambda graph: graph)
+    assert set(seconds_of_types()) == types
+
+
+def test_a_failing_measurement_chooses_float32(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matrix_speed, "_request", lambda *_: None)
     assert OpenVino.fastest_precision("cpu") == "float32"

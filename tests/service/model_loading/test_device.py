@@ -69,6 +69,11 @@ def test_configured_runtime_and_precision_are_used(small: Path, settings: Settin
     assert len({build for _, build in loaded.values()}) == 4
 
 
+def test_int8_is_refused_by_torch_with_the_remedy(small: Path, settings: Settings) -> None:
+    with pytest.raises(NotExportable, match="int8 by OpenVINO alone, on CPUs: serve it in bfloat16 or float32"):
+        load_source(str(small), settings.model_copy(update={"runtime": "torch", "precision": "int8"}))
+
+
 @pytest.mark.parametrize(
     ("method", "reason"), [("convert_model", "no translator for aten::new"), ("Core.compile_model", "cannot compile")]
 )
