@@ -22,16 +22,15 @@ def usable_cores() -> int:
 
 
 def _groups() -> Iterator[Path]:
-    """Folders of its control group for CPU time: by its path, and as the root of a container."""
+    """Folders of its control group for CPU time and of those around it, whose quotas apply, too."""
     try:
         lines = [line.split(":", 2) for line in _OWN.read_text().splitlines()]
     except OSError:
         return
     for _, controllers, path in lines:
-        if not controllers:  # version 2
-            yield from dict.fromkeys((_ROOT / path.lstrip("/"), _ROOT))
-        elif "cpu" in controllers.split(","):
-            yield from dict.fromkeys((_ROOT / controllers / path.lstrip("/"), _ROOT / controllers))
+        if not controllers or "cpu" in controllers.split(","):  # none is named for version 2
+            for each in (Path(path), *Path(path).parents):
+                yield _ROOT / controllers / str(each).lstrip("/")
 
 
 def _quota(group: Path) -> float | None:

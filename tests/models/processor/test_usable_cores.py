@@ -25,6 +25,7 @@ V1, V2 = "7:memory:/m\n2:cpu,cpuacct:/docker/a\n0::/\n", "0::/system.slice/a.ser
         (V2, {"system.slice/a.service/cpu.max": "150000 100000\n"}, 2),
         (V2, {"system.slice/a.service/cpu.max": "9900000 100000\n"}, 8),
         (V2, {"system.slice/a.service/cpu.max": "?\n"}, 8),
+        (V2, {"system.slice/cpu.max": "150000 100000\n", "system.slice/a.service/cpu.max": "max 100000\n"}, 2),
         ("0::/\n", {"cpu.max": "100000 100000\n"}, 1),
         (V1, {"cpu,cpuacct/docker/a/cpu.cfs_quota_us": "-1", "cpu,cpuacct/docker/a/cpu.cfs_period_us": "100000"}, 8),
         (V1, {"cpu,cpuacct/cpu.cfs_quota_us": "250000\n", "cpu,cpuacct/cpu.cfs_period_us": "100000\n"}, 3),
