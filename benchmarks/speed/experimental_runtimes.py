@@ -86,9 +86,10 @@ def _example() -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def _openvino_graph(checkpoint: Checkpoint) -> Any:
-    return import_openvino().convert_model(
-        torch.export.export(TorchNetwork(checkpoint), _example(), dynamic_shapes=_sizes())
-    )
+    import_openvino()
+    from openvino.tools.ovc import convert_model  # noqa: PLC0415 - after the import that disables telemetry
+
+    return convert_model(torch.export.export(TorchNetwork(checkpoint), _example(), dynamic_shapes=_sizes()))
 
 
 def _openvino_int8(graph: Any) -> Forward:

@@ -70,7 +70,8 @@ def test_configured_runtime_and_precision_are_used(small: Path, settings: Settin
 
 
 @pytest.mark.parametrize(
-    ("method", "reason"), [("convert_model", "no translator for aten::new"), ("Core.compile_model", "cannot compile")]
+    ("method", "reason"),
+    [("tools.ovc.convert_model", "no translator for aten::new"), ("Core.compile_model", "cannot compile")],
 )
 def test_a_network_that_openvino_rejects_runs_on_torch_unless_configured(
     exported: Path,
