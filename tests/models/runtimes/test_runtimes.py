@@ -143,7 +143,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
 
 
 @pytest.mark.parametrize("kind", ["built in", "exported"])
-def test_a_load_needs_no_torch_converter_or_telemetry(kind: str, exported: Checkpoint, tmp_path: Path) -> None:
+def test_a_load_needs_neither_torch_nor_telemetry(kind: str, exported: Checkpoint, tmp_path: Path) -> None:
     folder = BUILT_IN_FOLDER if kind == "built in" else exported.folder
     code = f"""
 import socket, sys
