@@ -24,7 +24,8 @@ from semblance.service.api.edge.request_body import BodyLimits
 from semblance.service.api.edge.stack import Edge, EdgePolicy
 from semblance.service.api.exact_paths import ExactPaths
 from semblance.service.api.routes import ROUTERS, docs_page, playground
-from semblance.service.composition.services import open_services, served_models
+from semblance.service.composition.models import served_models
+from semblance.service.composition.services import open_services
 from semblance.service.errors import NotReady
 from semblance.service.model_loading.registry import LazyModels
 from semblance.service.observability.metrics import Metrics
@@ -46,6 +47,7 @@ def create_app(
     draining: Draining | None = None,
     on_failed_start: Callable[[Exception], None] = lambda _: None,
     tracers: TracerProvider = NOT_TRACED,
+    models: LazyModels | None = None,
 ) -> FastAPI:
     """Create the application.
 
@@ -54,6 +56,7 @@ def create_app(
         draining: set by the server at shutdown; from then on every request is rejected.
         on_failed_start: called with the error if the services cannot be opened, before the server gets to see it.
         tracers: of the spans of requests.
+        models: the served models; by default those of the settings.
 
     Raises:
         BadKeys: the keys are malformed.
@@ -63,7 +66,7 @@ def create_app(
     metrics, readiness, draining = Metrics(), Readiness(), draining or Draining()
     keys = KeyRing(settings.api_keys.get_secret_value(), settings.api_keys_file)
     guard = Guard(keys, settings.metrics_open)
-    models = served_models(settings)
+    models = models or served_models(settings)
     opening = partial(open_services, settings, models, metrics, readiness, draining.fail)
     prepare = partial(_prepare, settings, models, metrics)
     app = FastAPI(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from safetensors import SafetensorError, deserialize, safe_open
+from safetensors import SafetensorError, safe_open
 
 from semblance.models.embeddings import Floats
 from semblance.models.errors import BadCheckpoint
@@ -26,7 +26,7 @@ _EXPONENTS: Mapping[
     "BF16": np.uint16(0xFF << 7),
 }
 _BLOCK = 1 << 22  # numbers that are checked at a time
-_NUMPY = {"F64": np.float64, "F32": np.float32, "F16": np.float16}
+_NUMPY = {"F64": np.float64, "F32": np.float32, "F16": np.float16, "BF16": np.uint16, "U8": np.uint8}
 
 
 class Weights(NamedTuple):
@@ -54,20 +54,24 @@ def read_weights(file: Path) -> Weights:
     Raises:
         BadCheckpoint: the file cannot be read, or is damaged.
     """
+    entries, found = _entries(file), Weights({}, {})
     try:
-        tensors = deserialize(file.read_bytes())  # type: ignore[no-untyped-call]
-    except (OSError, SafetensorError) as error:
+        with file.open("rb") as stream:
+            start = 8 + int.from_bytes(stream.read(8), "little")  # behind the header
+            for name, entry in sorted(entries.items()):
+                dtype, shape = entry["dtype"], entry["shape"]
+                if dtype not in _NUMPY:
+                    continue
+                stream.seek(start + entry["data_offsets"][0])
+                tensor = np.fromfile(stream, _NUMPY[dtype], math.prod(shape)).reshape(shape)
+                if dtype == "BF16":
+                    found.numbers[name] = (tensor.astype(np.uint32) << 16).view(np.float32)
+                elif dtype != "U8":
+                    found.numbers[name] = tensor.astype(np.float32, copy=False)
+                elif tensor.ndim == 3 and shape[-1] == BLOCK_BYTES:
+                    found.blocks[name] = FourBit.of(tensor)
+    except (OSError, ValueError) as error:  # the latter if the file has become shorter
         raise BadCheckpoint(f"cannot load {file} ({error}): copy it again") from error
-    found = Weights({}, {})
-    for name, tensor in sorted(tensors, key=itemgetter(0)):  # the library hands them out in random order
-        data, shape, dtype = tensor["data"], tensor["shape"], tensor["dtype"]
-        if dtype == "BF16":
-            numbers = (np.frombuffer(data, np.uint16).astype(np.uint32) << 16).view(np.float32)
-            found.numbers[name] = numbers.reshape(shape)
-        elif dtype in _NUMPY:
-            found.numbers[name] = np.frombuffer(data, _NUMPY[dtype]).reshape(shape).astype(np.float32, copy=False)
-        elif dtype == "U8" and len(shape) == 3 and shape[-1] == BLOCK_BYTES:
-            found.blocks[name] = FourBit.of(np.frombuffer(data, np.uint8).reshape(shape))
     return found
 
 

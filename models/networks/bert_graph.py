@@ -36,7 +36,12 @@ VERSION = 2  # raise it when the graph changes
 
 
 def has_graph(checkpoint: Checkpoint) -> bool:
-    """Whether the graph below, and `tokenizer.json`, are the model of a folder.
+    """Whether there is a `plain_tokenizer`. Raises BadCheckpoint."""
+    return plain_tokenizer(checkpoint) is not None
+
+
+def plain_tokenizer(checkpoint: Checkpoint) -> Tokenizer | None:
+    """The tokenizer of a folder if the graph below, and `tokenizer.json`, are its model.
 
     Weights must be in one file.
 
@@ -47,8 +52,10 @@ def has_graph(checkpoint: Checkpoint) -> bool:
     family = family_of(read_json(folder / "config.json", dict))
     files = ("model.safetensors", "tokenizer.json", "tokenizer_config.json")
     if family is None or not all((folder / name).is_file() for name in files):
-        return False
-    return is_plain_tokenizer(family, _read_tokenizer(checkpoint), read_json(folder / "tokenizer_config.json", dict))
+        return None
+    tokenizer = _read_tokenizer(checkpoint)
+    plain = is_plain_tokenizer(family, tokenizer, read_json(folder / "tokenizer_config.json", dict))
+    return tokenizer if plain else None
 
 
 def _read_tokenizer(checkpoint: Checkpoint) -> Tokenizer:
@@ -67,10 +74,14 @@ class BertGraph:
     facts: NetworkFacts
 
 
-def bert_graph(checkpoint: Checkpoint) -> BertGraph:
+def bert_graph(checkpoint: Checkpoint, tokenizer: Tokenizer | None = None) -> BertGraph:
     """Make the graph of a folder that `has_graph`, with merged adapter and appended head.
 
     It ends after the layer of the checkpoint; the weights of layers above are not in it.
+
+    Args:
+        checkpoint: the settings of the folder.
+        tokenizer: its `plain_tokenizer`, if it was read before.
 
     Raises:
         BadCheckpoint: weights are missing or damaged, or have other shapes than config.json says; or the network cannot
@@ -92,7 +103,7 @@ def bert_graph(checkpoint: Checkpoint) -> BertGraph:
         raise BadCheckpoint(f"{checkpoint.folder} lacks weights or settings of its network, such as {error}") from error
     except (RuntimeError, ValueError) as error:  # of OpenVINO, if shapes do not fit
         raise BadCheckpoint(f"the weights in {checkpoint.folder} do not fit its config.json: {error}") from error
-    tokenizer = _read_tokenizer(checkpoint)
+    tokenizer = tokenizer or _read_tokenizer(checkpoint)
     facts = NetworkFacts(
         dim=dim,
         max_tokens=min(checkpoint.max_tokens or positions, positions),

@@ -24,7 +24,7 @@ from semblance.models.files.json_file import read_json
 from semblance.models.model_files.checkpoint import Checkpoint
 from semblance.models.networks.agreement import PROBES, probe_ids
 from semblance.models.networks.bert_graph import VERSION as BERT_GRAPH
-from semblance.models.networks.bert_graph import BertGraph, bert_graph, has_graph
+from semblance.models.networks.bert_graph import BertGraph, bert_graph, plain_tokenizer
 from semblance.models.networks.export_cache import cached_export
 from semblance.models.networks.graph_layers.packed import import_openvino
 from semblance.models.networks.number_types import INT8_VERSION, OPTIONS, quantize
@@ -66,15 +66,15 @@ class OpenVino:
         self._precision = compute.precision
         self.versions: Mapping[str, str] = {"openvino": version("openvino")}
         self.exact: Sequence[Floats] = ()
-        if has_graph(checkpoint):
-            self._open_graph(checkpoint, compute)
+        tokenizer = plain_tokenizer(checkpoint)
+        if tokenizer is not None:
+            self._open_graph(checkpoint, compute, bert_graph(checkpoint, tokenizer))
         else:
             self._open_export(checkpoint, compute)
         if compute.precision == "int8":
             self.versions = {**self.versions, "int8": str(INT8_VERSION)}
 
-    def _open_graph(self, checkpoint: Checkpoint, compute: Compute) -> None:
-        made = bert_graph(checkpoint)
+    def _open_graph(self, checkpoint: Checkpoint, compute: Compute, made: BertGraph) -> None:
         self.facts = made.facts
         self.versions = {**self.versions, "bert_graph": str(BERT_GRAPH)}
         with ThreadPoolExecutor() as pool:
@@ -205,10 +205,12 @@ def _export(checkpoint: Checkpoint, folder: Path) -> None:
     from semblance.models.networks.torch_network import VERSIONS  # noqa: PLC0415 - likewise
 
     openvino = import_openvino()
+    from openvino.tools.ovc import convert_model  # noqa: PLC0415 - slow, and rarely needed
+
     graph, facts, exact = export_graph(checkpoint)
     try:
         with warnings.catch_warnings(action="ignore"):  # deprecations within these libraries
-            converted = openvino.convert_model(graph)
+            converted = convert_model(graph)
     except Exception as error:  # OpenVINO raises many types, depending on the network
         raise NotExportable(f"OpenVINO cannot convert the network of {checkpoint.folder}: {error}") from error
     openvino.save_model(converted, folder / _NETWORK_FILE, compress_to_fp16=False)

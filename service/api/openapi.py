@@ -8,7 +8,8 @@ from typing import Any, cast
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
-from fastapi.routing import APIRoute
+from fastapi.routing import APIRoute, iter_route_contexts
+from semblance_client.vocabulary.described import Described
 from semblance_client.vocabulary.fields import FILTER_SCHEMAS
 
 from semblance.models import catalogue
@@ -37,6 +38,7 @@ def install(app: FastAPI, settings: Settings, models: Sequence[str], rerankers: 
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
+            _describe_parameters(app)
             described = get_openapi(
                 title=app.title, version=app.version, summary=app.summary, routes=app.routes, servers=[_HERE]
             )
@@ -46,6 +48,16 @@ def install(app: FastAPI, settings: Settings, models: Sequence[str], rerankers: 
         return cast("dict[str, Any]", app.openapi_schema)
 
     app.openapi = openapi  # type: ignore[method-assign]  # as documented by FastAPI
+
+
+def _describe_parameters(app: FastAPI) -> None:
+    """Describe the parameters of queries that are read as one model."""
+    routes = (context.original_route for context in iter_route_contexts(app.routes))
+    for route in routes:
+        for parameter in route.dependant.query_params if isinstance(route, APIRoute) else ():
+            kind = parameter.field_info.annotation
+            if isinstance(kind, type) and issubclass(kind, Described):
+                kind.describe_fields()
 
 
 def _pattern_of_choices(models: Sequence[str]) -> str:

@@ -6,9 +6,7 @@ the functions that use them, so that `--help` is fast and works without them.
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import ModuleType
 from typing import Any, ClassVar, TypeAlias
@@ -18,6 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from semblance.models.errors import MissingExtra
+from semblance.service.cli.toolbox.garbage import without_collections
 from semblance.service.cli.toolbox.lab import MissingLab, lab_module
 
 PACKAGE = "semblance.service.cli"
@@ -83,18 +82,6 @@ def _lab_module(name: str) -> ModuleType:
     return lab_module(f"cli.{name}")
 
 
-@contextmanager
-def _without_collections() -> Iterator[None]:
-    """No garbage collection in the block: imports leave hardly any, and each visits all of them."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
 class _LazyCommand(TyperCommand):
     """Entry in the help of a group, replaced by the real command when it is called."""
 
@@ -106,7 +93,7 @@ class _LazyCommand(TyperCommand):
         """Context of the real command, which the group then invokes."""
         verb = str(self.name)
         app = typer.Typer(rich_markup_mode=None, add_completion=False)
-        with _without_collections():
+        with without_collections():
             app.command(verb)(getattr(self._load(self._module), verb))
         return get_command(app).make_context(info_name, args, parent, **extra)
 

@@ -11,19 +11,8 @@ from semblance.models.model_files.source import ModelFiles
 from semblance.service.caches.memory import MemoryCache
 from semblance.service.composition.encoding import open_worker
 from semblance.service.composition.stores import Stores, open_stores
-from semblance.service.model_loading.calibrations import read_calibrations
 from semblance.service.model_loading.classifiers import served_classifiers
-from semblance.service.model_loading.device import device_for, load_encoder, load_reranker
-from semblance.service.model_loading.lazy_loads import LazyLoads
-from semblance.service.model_loading.refused_models import RefusedModels
-from semblance.service.model_loading.registry import (
-    LazyModels,
-    read_aliases,
-    read_rerankers,
-    read_served,
-    read_truncations,
-)
-from semblance.service.model_loading.rerankers import LazyRerankers
+from semblance.service.model_loading.registry import LazyModels, read_truncations
 from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.embedding import EmbeddingCache
 from semblance.service.process.readiness import Readiness
@@ -56,26 +45,6 @@ from semblance.service.usecases.rerank import Rerank
 from semblance.service.usecases.search.search import Search
 from semblance.service.usecases.suggest import Suggest
 from semblance.service.usecases.text_embedder import TextEmbedder
-
-
-def served_models(settings: Settings) -> LazyModels:
-    """The served models, none of them loaded yet.
-
-    Raises:
-        BadCheckpoint: a list is malformed; or the files of the default model, of any model if the settings require all,
-            or of a calibration are missing, damaged or not supported.
-        NoSuchDevice: a served model needs the configured device, and torch cannot use it.
-    """
-    refused = RefusedModels(fatal=settings.require_models)
-    files = read_served(settings.models, refused)
-    rerankers = read_rerankers(settings.rerank_models, files, refused)
-    aliases = read_aliases(settings.model_aliases, [*files, *rerankers, *refused])
-    calibrations = read_calibrations(settings.home.expanduser(), {file.space for file in files.values()})
-    device = device_for([*files.values(), *rerankers.values()], settings)
-    encoders = LazyLoads(lambda name: load_encoder(name, files[name], device, settings), settings.model_wait_s)
-    pairs = LazyLoads(lambda name: load_reranker(name, rerankers[name], device, settings), settings.model_wait_s)
-    reranking = LazyRerankers(rerankers, pairs, aliases, refused)
-    return LazyModels(files, encoders, aliases, calibrations, reranking, refused)
 
 
 @asynccontextmanager

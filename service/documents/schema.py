@@ -98,14 +98,12 @@ vectors = Table(
     ForeignKeyConstraint(["collection", "id"], ["documents.collection", "documents.id"], ondelete="CASCADE"),
 )
 
-_SEVERAL = text("passages > 1")
-Index(  # counts passages without reading vectors
+vectors_of_passages = Index(  # counts passages without reading vectors; postgresql.py restricts it there
     "vectors_of_passages",
     vectors.c.collection,
     vectors.c.space,
     vectors.c.passages,
-    sqlite_where=_SEVERAL,
-    postgresql_where=_SEVERAL,
+    sqlite_where=text("passages > 1"),
 )
 
 token_codes = Table(

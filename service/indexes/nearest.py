@@ -6,12 +6,10 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-import faiss
 import numpy as np
 from pyroaring import BitMap
 
 from semblance.models.embeddings import Floats
-from semblance.service.indexes.faiss_rows import use_threads
 from semblance.service.indexes.passage_rows import MORE_ROWS, PassageRows
 from semblance.service.indexes.postings import row_numbers
 from semblance.service.ports.indexes import ROUNDING, Hit, PassageHit, VectorReader, VectorRows
@@ -180,6 +178,10 @@ def nearest_rows(rows: VectorRows, queries: Floats, k: int, allowed: BitMap) -> 
 
 def _scan(rows: VectorRows, queries: Floats, k: int, allowed: BitMap) -> list[Sequence[int]]:
     """Find the k allowed rows of largest product for each of (q, d) queries, exhaustively."""
+    import faiss  # noqa: PLC0415 - a slow import, and a service without documents needs none
+
+    from semblance.service.indexes.faiss_rows import use_threads  # noqa: PLC0415 - likewise
+
     use_threads(1)
     numbers = row_numbers(allowed)
     best = np.empty((len(queries), 0), np.int64)

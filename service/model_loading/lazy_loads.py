@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from concurrent.futures import Executor, Future
 from typing import Generic, TypeVar
 
 from semblance.models.errors import SemblanceError
@@ -28,6 +29,11 @@ class LazyLoads(Generic[Model]):
         self._load = load
         self._wait_s = wait_s
         self._loads: dict[str, asyncio.Task[Model]] = {}
+        self._begun: dict[str, Future[Model]] = {}
+
+    def begin(self, name: str, threads: Executor) -> None:
+        """Begin the load of that model before there is an event loop; `load` then waits for it."""
+        self._begun[name] = threads.submit(self._load_logged, name)
 
     async def get(self, name: str) -> Model:
         """The model of that name.
@@ -51,8 +57,12 @@ class LazyLoads(Generic[Model]):
         A refusal is final, as its files do not change; after another failure, as for lack of memory, it is tried again.
         """
         if name not in self._loads or _may_succeed(self._loads[name]):
-            self._loads[name] = asyncio.create_task(asyncio.to_thread(self._load_logged, name))
+            self._loads[name] = asyncio.create_task(self._loaded(name))
         return self._loads[name]
+
+    async def _loaded(self, name: str) -> Model:
+        begun = self._begun.pop(name, None)
+        return await (asyncio.to_thread(self._load_logged, name) if begun is None else asyncio.wrap_future(begun))
 
     def _load_logged(self, name: str) -> Model:
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Collection, Mapping
+from concurrent.futures import Executor
 from pathlib import Path
 from types import MappingProxyType
 from typing import cast, get_args
@@ -259,6 +260,10 @@ class LazyModels:
         if name not in self.files:
             raise UnknownModel(f"no model {name!r} is served: choose one of {', '.join(self.names)}")
         return await self._loads.get(name)
+
+    def begin(self, name: str, threads: Executor) -> None:
+        """Begin to load that model before there is an event loop."""
+        self._loads.begin(name, threads)
 
     def load(self, name: str) -> asyncio.Task[Encoder]:
         """The load of that model, pending or done."""

@@ -16,5 +16,5 @@ def patient(*arguments: Any) -> Server:
 
 
 if __name__ == "__main__":
-    with patch("semblance.service.cli.serve.Server", patient):
+    with patch("semblance.service.cli.toolbox.http_service.Server", patient):
         app()

@@ -20,7 +20,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from semblance.service.cli.serve import first_steps
+from semblance.service.cli.toolbox.http_service import first_steps
 from tests.support.project import PROJECT
 from tests.support.running_service import SEMBLANCE, START_S, running_process
 from tests.support.servers.word_models import write_model

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -28,6 +29,7 @@ def semblance(*arguments: str, **environment: str) -> subprocess.CompletedProces
             ran = CliRunner().invoke(app, arguments, env={**unset, **SETTINGS, **environment})
     finally:
         signal.signal(signal.SIGTERM, handler)
+        gc.unfreeze()
     if ran.exception is not None and not isinstance(ran.exception, SystemExit):
         raise ran.exception
     code = ran.exception.code if ran.exception else None

@@ -223,7 +223,8 @@ def _is_missing(client: Client, collection: str) -> bool:
 async def _store_offline(settings: Settings, collection: str, upload: _Upload) -> None:
     """Store without a service; the lock on the folder keeps any service from using it meanwhile."""
     from semblance.service.api.ndjson import read_lines  # noqa: PLC0415 - imports FastAPI
-    from semblance.service.composition.services import open_services, served_models  # noqa: PLC0415 - likewise
+    from semblance.service.composition.models import served_models  # noqa: PLC0415 - likewise
+    from semblance.service.composition.services import open_services  # noqa: PLC0415 - likewise
 
     with lock_home(settings.home):
         upload.infer_types()

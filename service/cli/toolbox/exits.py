@@ -8,6 +8,8 @@ from contextlib import contextmanager
 
 from semblance.models.errors import SemblanceError
 
+REFUSAL = "cannot serve"
+
 
 @contextmanager
 def exit_on(*failures: type[Exception], stopped: str | None = None) -> Iterator[None]:

@@ -10,9 +10,14 @@ import psycopg
 from sqlalchemy import Engine, create_engine, make_url
 
 from semblance.service.documents.database import CHANNEL
+from semblance.service.documents.schema import vectors_of_passages
 
 CONNECT_TIMEOUT_S = 3  # libpq waits at least 2 s
 WAIT_STEP_S = 0.5  # between checks of the stop event
+
+# not in schema.py, as SQLAlchemy would import its dialect of PostgreSQL for that, also where there is only SQLite
+_only = vectors_of_passages.dialect_options
+_only["postgresql"]["where"] = _only["sqlite"]["where"]
 
 
 def postgresql_engine(url: str, connections: int, timeout_s: float) -> Engine:

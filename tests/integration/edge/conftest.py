@@ -13,7 +13,7 @@ import pytest
 import uvicorn
 from starlette.types import ASGIApp
 
-from semblance.service.cli.serve import _uvicorn_config
+from semblance.service.cli.toolbox.http_service import _uvicorn_config
 from semblance.service.settings import Settings
 from tests.integration.conftest import require_no_internal_errors
 from tests.support.project import PROJECT

@@ -17,7 +17,7 @@ import pytest
 from fastapi import FastAPI
 
 from semblance.service.app import create_app
-from semblance.service.cli.serve import _uvicorn_config
+from semblance.service.cli.toolbox.http_service import _uvicorn_config
 from semblance.service.process import connections
 from semblance.service.settings import Settings
 from tests.integration.edge.conftest import AS_READER, HEADER_BYTES, KEYS, serving

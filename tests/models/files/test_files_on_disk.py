@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import random
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from semblance.models.errors import BadCheckpoint
+from semblance.models.files import digests, tensors
 from semblance.models.files.atomic import publish, write_json
 from semblance.models.files.digests import _cached_sha256, file_sha256
 from semblance.models.files.tensors import read_tensors
@@ -48,6 +50,13 @@ def test_an_unchanged_file_is_read_once(tmp_path: Path) -> None:
     before = _cached_sha256.cache_info().misses
     assert file_sha256(file) == file_sha256(file) == hashlib.sha256(b"one").hexdigest()
     assert _cached_sha256.cache_info().misses == before + 1
+
+
+@pytest.mark.parametrize("size", [0, 1, digests._BLOCK, 2 * digests._BLOCK + 1])
+def test_files_of_any_size_have_their_digest(tmp_path: Path, size: int) -> None:
+    content = random.Random(size).randbytes(size)
+    (tmp_path / "weights").write_bytes(content)
+    assert file_sha256(tmp_path / "weights") == hashlib.sha256(content).hexdigest()
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
@@ -90,3 +99,15 @@ def test_all_of_a_folder_is_flushed_before_its_name(tmp_path: Path, steps: list[
     publish(tmp_path / "partial", tmp_path / "done")
     assert sorted(steps[:3]) == ["file", "inner", "partial"]
     assert steps[3:] == ["rename to done", tmp_path.name]
+
+
+def test_weights_that_shrink_while_they_are_read_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "weights.safetensors"
+    save_file({"a": np.ones((8, 8), np.float32), "b": np.ones((8, 8), np.float32)}, file)
+    entries = tensors._entries(file)
+    monkeypatch.setattr(tensors, "_entries", lambda _: entries)
+    content = file.read_bytes()
+    for kept in (len(content) - 16, 16):
+        file.write_bytes(content[:kept])
+        with pytest.raises(BadCheckpoint, match=f"cannot load {file}"):
+            read_tensors(file)

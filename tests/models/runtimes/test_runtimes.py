@@ -161,7 +161,7 @@ ranks = [catalogue.find(RUNTIMES, name).rank for name in catalogue.names(RUNTIME
 assert len({{*ranks}}) == len(ranks)
 compute = Compute("cpu", "float32", "openvino", Path({str(EXPORTS)!r}))
 Transformer("m", read_checkpoint(Path({str(folder)!r})), compute)
-print(sorted({{"torch", "transformers", "openvino_telemetry.main"}} & {{*sys.modules}}))
+print(sorted({{"torch", "transformers", "openvino.tools.ovc", "openvino_telemetry.main"}} & {{*sys.modules}}))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path.cwd())
     assert done.stdout == "[]\n"

@@ -134,3 +134,14 @@ def test_every_reference_has_its_component(document: dict[str, Any]) -> None:
 
 def test_the_address_is_that_of_the_document(document: dict[str, Any]) -> None:
     assert document["servers"] == [{"url": "."}]
+
+
+@pytest.mark.parametrize(
+    ("path", "schema"), [("/explain", "ExplainRequest"), ("/explain/difference", "DifferenceRequest")]
+)
+def test_parameters_of_a_query_are_described_as_its_body(document: dict[str, Any], path: str, schema: str) -> None:
+    parameters = document["paths"][path]["get"]["parameters"]
+    described = {each["name"]: each.get("description") for each in parameters}
+    fields = document["components"]["schemas"][schema]["properties"]
+    assert described == {name: field.get("description") for name, field in fields.items()}
+    assert len([text for text in described.values() if text]) >= 5

@@ -19,8 +19,8 @@ from semblance.service.cli.main import (
     OriginVerbs,
     PairsVerbs,
     SemblanceVerbs,
-    _without_collections,
 )
+from semblance.service.cli.toolbox.garbage import without_collections
 from tests.support.command_line import semblance
 from tests.support.project import PROJECT
 
@@ -120,8 +120,10 @@ def test_loading_a_verb_leaves_garbage_collection_as_it_was(collects: bool) -> N
     before = gc.isenabled()
     try:
         set_collection(collects)
-        with _without_collections():
+        with without_collections():
             assert not gc.isenabled()
         assert gc.isenabled() == collects
+        assert gc.get_freeze_count() > 0
     finally:
+        gc.unfreeze()
         set_collection(before)

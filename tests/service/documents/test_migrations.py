@@ -12,12 +12,14 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, text
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.schema import CreateIndex
 
 from semblance.service.documents import migrations
 from semblance.service.documents.databases.postgresql import postgresql_engine
 from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.migrations import NEWEST, migrate
-from semblance.service.documents.schema import metadata
+from semblance.service.documents.schema import metadata, vectors_of_passages
 from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.errors import StoreTooNew
 from semblance.service.ports.documents import Version
@@ -61,6 +63,12 @@ def test_all_migrations_lead_to_the_schema_of_the_code(engine: Engine) -> None:
         migrated = MigrationContext.configure(connection)
         assert compare_metadata(migrated, metadata) == []
         assert migrated.get_current_revision() == NEWEST
+
+
+def test_the_index_of_passages_is_partial_on_every_database() -> None:
+    for dialect in (postgresql.dialect(), sqlite.dialect()):  # type: ignore[no-untyped-call]
+        statement = str(CreateIndex(vectors_of_passages).compile(dialect=dialect))
+        assert statement.endswith("(collection, space, passages) WHERE passages > 1")
 
 
 def test_the_newest_revision_is_the_expected_one() -> None:

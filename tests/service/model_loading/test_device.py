@@ -75,7 +75,8 @@ def test_int8_is_refused_by_torch_with_the_remedy(small: Path, settings: Setting
 
 
 @pytest.mark.parametrize(
-    ("method", "reason"), [("convert_model", "no translator for aten::new"), ("Core.compile_model", "cannot compile")]
+    ("method", "reason"),
+    [("tools.ovc.convert_model", "no translator for aten::new"), ("Core.compile_model", "cannot compile")],
 )
 def test_a_network_that_openvino_rejects_runs_on_torch_unless_configured(
     exported: Path,

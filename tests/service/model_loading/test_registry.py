@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -309,6 +310,31 @@ async def test_aliases_name_models_and_measures() -> None:
     found: list[Any] = [await served.get(name) for name in ("BAAI/bge-m3", "other", None)]
     assert found == ["other", "other", "minilm"]
     assert sorted(loaded) == ["minilm", "other"]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_a_load_may_begin_before_the_event_loop(fails: bool) -> None:
+    loaded: list[str] = []
+
+    def load_model(name: str) -> Any:
+        loaded.append(name)
+        if fails:
+            raise BadCheckpoint("the weights are damaged")
+        return name
+
+    served = LazyModels(read_served("minilm"), LazyLoads(load_model, 30))
+    with ThreadPoolExecutor(1) as threads:
+        served.begin("minilm", threads)
+    assert served.loaded() == {}
+    for _ in range(2):
+        if fails:
+            with pytest.raises(BadCheckpoint, match="damaged"):
+                await served.load("minilm")
+        else:
+            answer: Any = await served.load("minilm")
+            assert answer == "minilm"
+    assert loaded == ["minilm"]
+    assert served.refused == ({"minilm": "the weights are damaged"} if fails else {})
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,12 @@ class Described(BaseModel):
                 field.setdefault("description", docstring)
         return schema
 
+    @classmethod
+    def describe_fields(cls) -> None:
+        """Set the descriptions of fields, for parameters of a query, which read no schema."""
+        for name, field in cls.model_fields.items():
+            field.description = field.description or _docstring(cls, name)
+
 
 def _docstring(cls: type[Described], name: str) -> str | None:
     """The docstring below a field, in the class that defines it last."""

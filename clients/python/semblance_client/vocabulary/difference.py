@@ -26,7 +26,6 @@ class DifferenceRequest(RequestBody):
     """A query, and the ids of two documents."""
 
     model_config = ConfigDict(
-        use_attribute_docstrings=True,  # FastAPI describes the parameters of a query by them
         json_schema_extra={
             "examples": [
                 {"query": "my parcel never came", "a": "shipping-001", "b": "shipping-002"},

@@ -36,7 +36,6 @@ class ExplainRequest(RequestBody):
     """Text `a`, and either text `b` or the `id` of a document."""
 
     model_config = ConfigDict(
-        use_attribute_docstrings=True,  # FastAPI describes the parameters of a query by them
         json_schema_extra={
             "examples": [
                 {"a": "A cat sits outside.", "b": "A kitten is in the garden."},
