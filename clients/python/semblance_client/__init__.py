@@ -3,51 +3,47 @@
 `Client` and `AsyncClient` have the same methods; every rejected request raises a `SemblanceError`.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from semblance_client.async_client import AsyncClient
-    from semblance_client.calls.texts import Spans
-    from semblance_client.calls.upload import LineProblem, RejectedDocuments, StoredBatch, Uploaded
-    from semblance_client.client import Client
-    from semblance_client.errors import (
-        BadRequest,
-        Conflict,
-        Forbidden,
-        NotFound,
-        Overloaded,
-        Problem,
-        SemblanceError,
-        Unauthorized,
-        Unavailable,
-        UnexpectedAnswer,
-        Unreachable,
-    )
-    from semblance_client.semantic_cache import SemanticCache
-    from semblance_client.steps import Call, ListCall, Request, Retries
-    from semblance_client.vocabulary.aliases import Alias
-    from semblance_client.vocabulary.caches import CacheEntry, CacheStored, Lookup, Refusal
-    from semblance_client.vocabulary.collections import Collection
-    from semblance_client.vocabulary.difference import ComparedDocument, DifferencePart, Partner, ScoreDifference, Share
-    from semblance_client.vocabulary.documents import (
-        Changed,
-        Deleted,
-        Document,
-        DocumentPage,
-        ReadDocument,
-        Stored,
-        StoredDocument,
-    )
-    from semblance_client.vocabulary.duplicates import Duplicate, DuplicateGroup, FoundDuplicates
-    from semblance_client.vocabulary.explanation import Explanation, Link, PairExplanation, Side, Token
-    from semblance_client.vocabulary.models import CalibratedMeasure, Measure, Model
-    from semblance_client.vocabulary.other_apis import Embedding, Embeddings, RankedDocument, Ranking, Span
-    from semblance_client.vocabulary.prune import DroppedSentence, KeptSentence, Pruned, PrunedDocument
-    from semblance_client.vocabulary.responses import Calibration
-    from semblance_client.vocabulary.same import FalseHitBound, Place, Reason, Verdict, Verdicts
-    from semblance_client.vocabulary.search import Hit, Hits, SearchResults
-    from semblance_client.vocabulary.similarity import Similarities, SimilarityMatrix
+from semblance_client.async_client import AsyncClient
+from semblance_client.calls.texts import Spans
+from semblance_client.calls.upload import LineProblem, RejectedDocuments, StoredBatch, Uploaded
+from semblance_client.client import Client
+from semblance_client.errors import (
+    BadRequest,
+    Conflict,
+    Forbidden,
+    NotFound,
+    Overloaded,
+    Problem,
+    SemblanceError,
+    Unauthorized,
+    Unavailable,
+    UnexpectedAnswer,
+    Unreachable,
+)
+from semblance_client.semantic_cache import SemanticCache
+from semblance_client.steps import Call, ListCall, Request, Retries
+from semblance_client.vocabulary.aliases import Alias
+from semblance_client.vocabulary.caches import CacheEntry, CacheStored, Lookup, Refusal
+from semblance_client.vocabulary.collections import Collection
+from semblance_client.vocabulary.difference import ComparedDocument, DifferencePart, Partner, ScoreDifference, Share
+from semblance_client.vocabulary.documents import (
+    Changed,
+    Deleted,
+    Document,
+    DocumentPage,
+    ReadDocument,
+    Stored,
+    StoredDocument,
+)
+from semblance_client.vocabulary.duplicates import Duplicate, DuplicateGroup, FoundDuplicates
+from semblance_client.vocabulary.explanation import Explanation, Link, PairExplanation, Side, Token
+from semblance_client.vocabulary.models import CalibratedMeasure, Measure, Model
+from semblance_client.vocabulary.other_apis import Embedding, Embeddings, RankedDocument, Ranking, Span
+from semblance_client.vocabulary.prune import DroppedSentence, KeptSentence, Pruned, PrunedDocument
+from semblance_client.vocabulary.responses import Calibration
+from semblance_client.vocabulary.same import FalseHitBound, Place, Reason, Verdict, Verdicts
+from semblance_client.vocabulary.search import Hit, Hits, SearchResults
+from semblance_client.vocabulary.similarity import Similarities, SimilarityMatrix
 
 __all__ = [
     "Alias",
@@ -123,55 +119,3 @@ __all__ = [
     "Verdict",
     "Verdicts",
 ]
-
-_NAMES = {  # of each module
-    "async_client": ("AsyncClient",),
-    "calls.texts": ("Spans",),
-    "calls.upload": ("LineProblem", "RejectedDocuments", "StoredBatch", "Uploaded"),
-    "client": ("Client",),
-    "errors": (
-        "BadRequest",
-        "Conflict",
-        "Forbidden",
-        "NotFound",
-        "Overloaded",
-        "Problem",
-        "SemblanceError",
-        "Unauthorized",
-        "Unavailable",
-        "UnexpectedAnswer",
-        "Unreachable",
-    ),
-    "semantic_cache": ("SemanticCache",),
-    "steps": ("Call", "ListCall", "Request", "Retries"),
-    "vocabulary.aliases": ("Alias",),
-    "vocabulary.caches": ("CacheEntry", "CacheStored", "Lookup", "Refusal"),
-    "vocabulary.collections": ("Collection",),
-    "vocabulary.difference": ("ComparedDocument", "DifferencePart", "Partner", "ScoreDifference", "Share"),
-    "vocabulary.documents": (
-        "Changed",
-        "Deleted",
-        "Document",
-        "DocumentPage",
-        "ReadDocument",
-        "Stored",
-        "StoredDocument",
-    ),
-    "vocabulary.duplicates": ("Duplicate", "DuplicateGroup", "FoundDuplicates"),
-    "vocabulary.explanation": ("Explanation", "Link", "PairExplanation", "Side", "Token"),
-    "vocabulary.models": ("CalibratedMeasure", "Measure", "Model"),
-    "vocabulary.other_apis": ("Embedding", "Embeddings", "RankedDocument", "Ranking", "Span"),
-    "vocabulary.prune": ("DroppedSentence", "KeptSentence", "Pruned", "PrunedDocument"),
-    "vocabulary.responses": ("Calibration",),
-    "vocabulary.same": ("FalseHitBound", "Place", "Reason", "Verdict", "Verdicts"),
-    "vocabulary.search": ("Hit", "Hits", "SearchResults"),
-    "vocabulary.similarity": ("Similarities", "SimilarityMatrix"),
-}
-_MODULES = {name: module for module, names in _NAMES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a name where it is used: the service has the vocabulary, and sends no requests."""
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

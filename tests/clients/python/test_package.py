@@ -11,9 +11,6 @@ import tomllib
 from pathlib import Path
 from zipfile import ZipFile
 
-import pytest
-import semblance_client
-
 from tests.support.project import PROJECT
 
 PACKAGE = PROJECT / "clients" / "python"
@@ -33,20 +30,6 @@ def test_the_package_imports_only_what_it_depends_on() -> None:
     project = tomllib.loads((PACKAGE / "pyproject.toml").read_text("utf-8"))["project"]
     required = {re.split("[<>=]", dependency)[0] for dependency in project["dependencies"]}
     assert others - {"pydantic_core"} == required == {"httpx2", "pydantic"}, "pydantic brings pydantic_core"
-
-
-def test_each_name_of_the_package_is_found_in_its_module() -> None:
-    assert set(semblance_client._MODULES) == set(semblance_client.__all__)
-    for name in semblance_client.__all__:
-        assert getattr(semblance_client, name).__name__ == name
-    with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):
-        _ = semblance_client.Nonsense
-
-
-def test_the_vocabulary_imports_nothing_that_sends_requests() -> None:
-    code = "import sys, semblance_client.vocabulary.search; print('httpx2' in sys.modules)"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout == "False\n"
 
 
 def test_client_and_service_have_one_version_and_license() -> None:
