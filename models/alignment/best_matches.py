@@ -70,6 +70,6 @@ class BestMatches:
         links = cosines.astype(np.float64)
         parts = self.combined(row_plan(links, own), column_plan(links, others)) * links
         similarity, contribution = np.zeros((2, len(a), len(b)))
-        matched = np.ix_(own_tokens(a), own_tokens(b)) if self.needs == "words" else np.s_[:, :]
+        matched = np.ix_(own_tokens(a), own_tokens(b)) if self.needs != "tokens" else np.s_[:, :]
         similarity[matched], contribution[matched] = links, parts
         return Explanation.of(a, b, score=score, similarity=similarity, contribution=contribution)

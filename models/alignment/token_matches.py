@@ -52,11 +52,12 @@ def own_tokens(embeddings: TokenEmbeddings) -> Booleans:
     """(n,) the tokens that are not special or of a prompt; all if there are no others.
 
     Raises:
-        ValueError: the embeddings have no text.
+        ValueError: the embeddings have neither a text nor marks of special tokens.
     """
-    if embeddings.text is None:
+    special = embeddings.special if embeddings.text is None else embeddings.text.special
+    if special is None:
         raise ValueError("this measure must know which tokens are special, but these embeddings have no text")
-    own: Booleans = ~embeddings.text.special
+    own: Booleans = ~special
     return own if own.any() else ~own
 
 
@@ -74,12 +75,12 @@ def words_only(embeddings: TokenEmbeddings) -> TokenEmbeddings:
     """Embeddings with the vectors and weights of `own_tokens` only, and without their text.
 
     Raises:
-        ValueError: the embeddings have no text, or no token vectors.
+        ValueError: as `own_tokens`; or the embeddings have no token vectors.
     """
     own = own_tokens(embeddings)
     phrases = embeddings.phrases and embeddings.phrases.at(own)
     vectors, weights = embeddings.token_vectors()[own], embeddings.weights[own]
-    return replace(embeddings, vectors=vectors, weights=weights, text=None, phrases=phrases)
+    return replace(embeddings, vectors=vectors, weights=weights, text=None, phrases=phrases, special=None)
 
 
 def pair_means(cosines: Floats, left: Booleans | Floats, right: Booleans | Floats) -> tuple[float, float]:

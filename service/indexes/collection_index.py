@@ -47,7 +47,7 @@ SPARE_ROWS = 1000  # dead rows that are always tolerated, in addition to as many
 CHANGES_PER_LOCK = 256  # changes applied at a time: searches run in between
 CHARS_PER_LOCK = 1 << 18  # of their texts: adding the terms of these takes 40 ms
 QUERIES_PER_LOCK = 64  # queries searched at a time: changes are applied in between
-HITS_PER_LOCK = 2500  # of them, so that FAISS multiplies matrices (from 20 queries on); a single query may have more
+HITS_PER_LOCK = 1000  # of them; a single query may have more
 
 
 @dataclass(frozen=True, slots=True)
