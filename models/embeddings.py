@@ -9,14 +9,15 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from semblance.models.text import TokenizedText, join_tokens
+from semblance.models.text import Booleans, TokenizedText, join_tokens
 
 Floats: TypeAlias = NDArray[np.float32]
 Doubles: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 Want: TypeAlias = Literal["pooled", "tokens"]
 Precision: TypeAlias = Literal["float32", "bfloat16", "int8"]  # of a network, whose output is float32 in any case
-Needs: TypeAlias = Literal["pooled", "tokens", "words"]  # of a measure; "words" are token vectors with their text
+# Of a measure: "own_tokens" are token vectors with marks of special ones, "words" are token vectors with their text.
+Needs: TypeAlias = Literal["pooled", "tokens", "own_tokens", "words"]
 Related: TypeAlias = Mapping[int, Sequence[Mapping[int, float]]]
 """By number of a phrase of the left text: similarities to phrases of the right one, by their numbers."""
 
@@ -66,6 +67,7 @@ class TokenEmbeddings:
         mean_pooled: whether the pooled vector is the weighted mean of the token vectors.
         passages: those of a text that is read in passages, whose tokens lie in the whole text; empty for others.
         phrases: those of the glossary of a collection.
+        special: (n,) whether each token is special; None with a text, which tells it, and where it is not known.
     """
 
     vectors: Floats
@@ -75,6 +77,7 @@ class TokenEmbeddings:
     mean_pooled: bool = True
     passages: tuple[TokenEmbeddings, ...] = ()
     phrases: Phrases | None = None
+    special: Booleans | None = None
 
     def __len__(self) -> int:
         return len(self.vectors)

@@ -91,10 +91,11 @@ class TokenDecoder(Protocol):
 class Similarity(Protocol):
     """A similarity measure of two texts: higher is more similar.
 
-    Scores are computed in float32 or better. `needs` names its input: pooled vectors, token vectors, or words, which
-    are token vectors with their text; `bounds` holds the smallest and largest score, which may be infinite; `reference`
-    is a key of references.bib and the place in that work. A measure that needs a package of the extra `transport` names
-    it in a further attribute, `package`. A measure that weighs tokens uses the weights of the embeddings.
+    Scores are computed in float32 or better. `needs` names its input: pooled vectors, token vectors, these with marks
+    of special tokens, or these with their text; `bounds` holds the smallest and largest score, which may be infinite;
+    `reference` is a key of references.bib and the place in that work. A measure that needs a package of the extra
+    `transport` names it in a further attribute, `package`. A measure that weighs tokens uses the weights of the
+    embeddings.
     """
 
     name: ClassVar[str]

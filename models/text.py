@@ -69,15 +69,23 @@ class Units(Sequence[Unit]):
         for (start, end), word in zip(self.spans.tolist(), self.words.tolist(), strict=True):
             yield Unit(self.text[start:end], start, end, word)
 
+    @property
+    def texts(self) -> list[str]:
+        """The text of each unit."""
+        return [self.text[start:end] for start, end in self.spans.tolist()]
+
     def at(self, places: NDArray[np.int64] | slice) -> Units:
         """The units at some places."""
         return Units(self.text, self.spans[places], self.words[places])
 
-    def by_word(self) -> tuple[Units, Ints]:
+    def by_word(self) -> tuple[Units, NDArray[np.int64]]:
         """Words of the units, and the position of each word's first unit."""
-        starts = np.flatnonzero(np.diff(self.words, prepend=-1)).astype(np.int32)
-        ends = np.maximum.reduceat(self.spans[:, 1], starts)
-        return Units(self.text, np.stack([self.spans[starts, 0], ends], axis=1), self.words[starts]), starts
+        begins = np.ones(len(self), np.bool_)
+        begins[1:] = self.words[1:] != self.words[:-1]
+        starts = np.flatnonzero(begins)
+        spans = self.spans[starts]
+        spans[:, 1] = np.maximum.reduceat(self.spans[:, 1], starts)
+        return Units(self.text, spans, self.words[starts]), starts
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,8 +10,8 @@ import numpy as np
 from semblance.models.alignment.token_matches import (
     all_tokens,
     best_match_means,
-    cosine_matrix,
     own_tokens,
+    pair_cosines,
     pair_means,
     whole_text,
 )
@@ -48,7 +48,8 @@ class BestMatches:
 
     def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
         """s."""
-        return float(self.combined(*pair_means(self.matched(a), self.matched(b), self.mass)))
+        left, right = self.matched(a), self.matched(b)
+        return float(self.combined(*pair_means(pair_cosines(left, right), self.mass(left), self.mass(right))))
 
     def score_many(self, query: TokenEmbeddings, candidates: Sequence[TokenEmbeddings]) -> Doubles:
         """(c,) s of the query with each candidate."""
@@ -57,15 +58,18 @@ class BestMatches:
 
     def score_matrix(self, left: Sequence[TokenEmbeddings], right: Sequence[TokenEmbeddings]) -> Doubles:
         """(c1, c2) s of each left text with each right one."""
-        rows, columns = ([self.matched(text) for text in side] for side in (left, right))
-        return self.combined(*best_match_means(rows, columns, self.mass))
+        if self.matched is not whole_text:  # and else, `RaggedTexts` are not copied
+            left, right = ([self.matched(text) for text in side] for side in (left, right))
+        return self.combined(*best_match_means(left, right, self.mass))
 
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
         """Parts h_ij; where only words take part, special tokens have none."""
-        cosines = cosine_matrix(a, b)
-        part = np.ix_(own_tokens(a), own_tokens(b)) if self.needs == "words" else np.s_[:, :]
-        contribution = np.zeros_like(cosines)
-        left, right = (self.mass(self.matched(text)) for text in (a, b))
-        plan = self.combined(row_plan(cosines[part], left), column_plan(cosines[part], right))
-        contribution[part] = plan * cosines[part]
-        return Explanation.of(a, b, score=self.score(a, b), similarity=cosines, contribution=contribution)
+        left, right = self.matched(a), self.matched(b)
+        own, others, cosines = self.mass(left), self.mass(right), pair_cosines(left, right)
+        score = float(self.combined(*pair_means(cosines, own, others)))
+        links = cosines.astype(np.float64)
+        parts = self.combined(row_plan(links, own), column_plan(links, others)) * links
+        similarity, contribution = np.zeros((2, len(a), len(b)))
+        matched = np.ix_(own_tokens(a), own_tokens(b)) if self.needs != "tokens" else np.s_[:, :]
+        similarity[matched], contribution[matched] = links, parts
+        return Explanation.of(a, b, score=score, similarity=similarity, contribution=contribution)

@@ -29,7 +29,7 @@ def content_words(embeddings: TokenEmbeddings) -> TokenEmbeddings:
 def content_mass(text: TokenizedText) -> Floats:
     """(n,) float32, the mass of each token that is not special; all have that of their word."""
     words, starts = text.units().by_word()
-    masses = np.where(say_much([word.text for word in words]), np.float32(1), np.float32(FUNCTION_MASS))
+    masses = np.where(say_much(words.texts), np.float32(1), np.float32(FUNCTION_MASS))
     sizes = np.diff(starts, append=len(text) - int(text.special.sum()))
     mass: Floats = np.repeat(masses, sizes)
     return mass

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from semblance.models.embeddings import Doubles
 from semblance.models.explanation import Explanation
+from semblance.models.tokenization.folding import fold
 from semblance.models.tokenization.function_words import say_much
 from semblance.models.tokenization.passages import Span, sentences
 from semblance.models.tokenization.terms import document_terms, query_terms
@@ -78,7 +79,7 @@ def highlight(explanation: Explanation, options: HighlightOptions) -> Highlight:
     spans = [(start, end) for start, end in explanation.right.spans.tolist()]
     parts = explanation.contribution.sum(axis=0)
     first, last = _window(spans, _kept(explanation), sentences(explanation.texts[1]), options.chars)
-    content = np.array(say_much([unit.text for unit in explanation.right]), bool) & _numbers_agree(explanation, spans)
+    content = np.array(say_much(explanation.right.texts), bool) & _numbers_agree(explanation, spans)
     marks = tuple(_marks(explanation, np.where(content, parts, 0.0)[first:last], first, options.marks))
     return Highlight(
         start=spans[first][0] if spans else 0,
@@ -92,6 +93,8 @@ def highlight(explanation: Explanation, options: HighlightOptions) -> Highlight:
 
 def _numbers_agree(explanation: Explanation, words: Sequence[Span]) -> Flags:
     """Whether each word of the right text is in no code or number that the left text lacks."""
+    if not any(map(str.isdigit, fold(explanation.texts[1]))):
+        return np.ones(len(words), np.bool_)
     query = {term.text: term for term in query_terms(explanation.texts[0])}
     numbers = [term for term in document_terms(explanation.texts[1]) if any(map(str.isdigit, term.text))]
 

@@ -22,6 +22,8 @@ def quantize(embeddings: TokenEmbeddings) -> tuple[bytes, float]:
     |cos(x', y) - cos(x, y)| is at most the distance of x' and x at unit length; the second value is the largest such
     distance over the tokens. It also bounds the error of a mean of best matches, as in RCMD.
 
+    The sign of a marks special tokens, if the text is known: below 0 for these, of which the codes are negated, too.
+
     >>> tokens = TokenEmbeddings(np.array([[1.0, 0.5], [0.0, 2.0]], np.float32), np.ones(2, np.float32))
     >>> codes, error = quantize(tokens)
     >>> dequantize(codes).vectors.round(2).tolist(), error < 0.01
@@ -32,13 +34,17 @@ def quantize(embeddings: TokenEmbeddings) -> tuple[bytes, float]:
     safe = np.where(scales > 0, scales, 1)[:, None]
     codes = np.rint(embeddings.vectors / safe).astype(np.int8)
     errors = np.linalg.norm(unit_rows(codes) - unit_rows(embeddings.vectors), axis=1)
+    if embeddings.text is not None:
+        special = embeddings.text.special
+        scales[special] *= -1
+        codes[special] *= -1
     weights = embeddings.weights.astype(np.float32)
     parts = (_HEADER.pack(_MARK, n, d), scales.tobytes(), weights.tobytes(), codes.tobytes())
     return b"".join(parts), float(errors.max())
 
 
 def dequantize(codes: bytes) -> TokenEmbeddings:
-    """Inverse of `quantize`, within its error; the result has no text.
+    """Inverse of `quantize`, within its error; the result has no text, but the marks.
 
     Raises:
         ValueError: the bytes are not token codes.
@@ -63,7 +69,8 @@ def dequantize_many(codes: Sequence[bytes]) -> RaggedTexts:
         rows = vectors[start : start + len(values)]
         rows[:] = values
         rows *= scales[:, None]
-        texts.append(TokenEmbeddings(vectors=rows, weights=weights))
+        special = np.signbit(scales)
+        texts.append(TokenEmbeddings(vectors=rows, weights=weights, special=special if special.any() else None))
         start += len(values)
     return RaggedTexts(vectors, texts)
 

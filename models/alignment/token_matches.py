@@ -24,7 +24,7 @@ def cosine_matrix(a: TokenEmbeddings, b: TokenEmbeddings) -> Doubles:
 
     Here and below, a glossary may override those of its phrases.
     """
-    return _pair_cosines(a, b).astype(np.float64)
+    return pair_cosines(a, b).astype(np.float64)
 
 
 def distance_matrix(a: TokenEmbeddings, b: TokenEmbeddings) -> Doubles:
@@ -52,11 +52,12 @@ def own_tokens(embeddings: TokenEmbeddings) -> Booleans:
     """(n,) the tokens that are not special or of a prompt; all if there are no others.
 
     Raises:
-        ValueError: the embeddings have no text.
+        ValueError: the embeddings have neither a text nor marks of special tokens.
     """
-    if embeddings.text is None:
+    special = embeddings.special if embeddings.text is None else embeddings.text.special
+    if special is None:
         raise ValueError("this measure must know which tokens are special, but these embeddings have no text")
-    own: Booleans = ~embeddings.text.special
+    own: Booleans = ~special
     return own if own.any() else ~own
 
 
@@ -74,18 +75,22 @@ def words_only(embeddings: TokenEmbeddings) -> TokenEmbeddings:
     """Embeddings with the vectors and weights of `own_tokens` only, and without their text.
 
     Raises:
-        ValueError: the embeddings have no text, or no token vectors.
+        ValueError: as `own_tokens`; or the embeddings have no token vectors.
     """
     own = own_tokens(embeddings)
     phrases = embeddings.phrases and embeddings.phrases.at(own)
     vectors, weights = embeddings.token_vectors()[own], embeddings.weights[own]
-    return replace(embeddings, vectors=vectors, weights=weights, text=None, phrases=phrases)
+    return replace(embeddings, vectors=vectors, weights=weights, text=None, phrases=phrases, special=None)
 
 
-def pair_means(a: TokenEmbeddings, b: TokenEmbeddings, mass: Mass = all_tokens) -> tuple[float, float]:
-    """`best_match_means` of one pair, in half the time."""
-    cosines = _pair_cosines(a, b)
-    left, right = mass(a), mass(b)
+def pair_means(cosines: Floats, left: Booleans | Floats, right: Booleans | Floats) -> tuple[float, float]:
+    """`best_match_means` of one pair, in half the time.
+
+    Args:
+        cosines: (n, m) of its tokens.
+        left: (n,) mass of the left ones.
+        right: (m,) mass of the right ones.
+    """
     forward, backward = cosines.max(axis=1) * left, cosines.max(axis=0) * right
     return _mean(forward, left), _mean(backward, right)
 
@@ -183,7 +188,8 @@ def _means(above: _Ragged, beside: _Ragged) -> tuple[Doubles, Doubles]:
     return above.means(of_rows, axis=0), beside.means(of_columns, axis=1)
 
 
-def _pair_cosines(a: TokenEmbeddings, b: TokenEmbeddings) -> Floats:
+def pair_cosines(a: TokenEmbeddings, b: TokenEmbeddings) -> Floats:
+    """`cosine_matrix` in float32."""
     cosines = _cosines(a.token_vectors(), b.token_vectors())
     if a.phrases and b.phrases:
         a.phrases.override(cosines, b.phrases)

@@ -57,7 +57,7 @@ class BertscoreF1(BestMatches):
     name: ClassVar[str] = "bertscore_f1"
     reference: ClassVar[str] = "zhang-etal-2020-bertscore, sec. 3, F_BERT without idf"
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    needs: ClassVar[Needs] = "words"
+    needs: ClassVar[Needs] = "own_tokens"
     mass = staticmethod(own_tokens)
 
     def combined(self, forward: Value, backward: Value) -> Value:

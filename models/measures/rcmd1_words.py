@@ -44,7 +44,7 @@ class Rcmd1Words(BestMatches):
 
     name: ClassVar[str] = "rcmd1_words"
     reference: ClassVar[str] = "lee-etal-2022-clrcmd, sec. 3, 1 - d_RCMD1, without special tokens"
-    needs: ClassVar[Needs] = "words"
+    needs: ClassVar[Needs] = "own_tokens"
     matched = staticmethod(words_only)
     symmetric: ClassVar[bool] = False
 

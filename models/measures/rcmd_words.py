@@ -47,5 +47,5 @@ class RcmdWords(BestMatches):
 
     name: ClassVar[str] = "rcmd_words"
     reference: ClassVar[str] = "lee-etal-2022-clrcmd, sec. 3, without special tokens"
-    needs: ClassVar[Needs] = "words"
+    needs: ClassVar[Needs] = "own_tokens"
     matched = staticmethod(words_only)

@@ -15,8 +15,9 @@ Value: TypeAlias = float | str
 LANGUAGES = frozenset({"da", "de", "en", "es", "fr", "it", "nl", "pt"})
 
 _PIECES = regex.compile(
-    r"""(?<code>(?=\w*\d)(?=\w*\p{L})\w+) | (?<date>\b\d{4}-\d\d-\d\d\b) | (?<clock>\b\d{1,2}:\d\d\b(?!:))
-    | (?<digits>\d+(?:[.,]\d+)*) | (?<word>[\p{L}\p{M}]+) | (?<gap>\s+|-) | .""",
+    r"""(?<gap>\s+|-) | (?<word>[\p{L}\p{M}]++(?!\w)) | (?<code>(?=\w*\d)(?=\w*\p{L})\w+)
+    | (?<date>\b\d{4}-\d\d-\d\d\b) | (?<clock>\b\d{1,2}:\d\d\b(?!:)) | (?<digits>\d+(?:[.,]\d+)*)
+    | (?<word>[\p{L}\p{M}]+) | .""",
     regex.DOTALL | regex.VERBOSE,
 )
 _NOON = 12  # hours up to it may be those after it
@@ -71,15 +72,12 @@ def numbers(text: str, language: str | None) -> list[Number]:
     >>> [number.key for number in numbers("Two hundred and five of 1,200 men, one error E42", "en")]
     [(205.0, 'count'), (1200.0, 'count'), ('e42', 'count')]
     """
-    pieces = [
-        _NumberPiece(each.group(), each.start(), each.end(), each.lastgroup or "") for each in _PIECES.finditer(text)
-    ]
+    pieces = [_NumberPiece(each[0], each.start(), each.end(), each.lastgroup or "") for each in _PIECES.finditer(text)]
     found = [*_in_digits(pieces, language), *_in_words(pieces, language)]
     return sorted(found, key=lambda number: number.start)
 
 
-@dataclass(frozen=True, slots=True)
-class _NumberPiece:
+class _NumberPiece(NamedTuple):
     """A piece of a text, with the methods that `find_numbers` asks for."""
 
     string: str

@@ -70,10 +70,10 @@ class TextWords:
             sums: of each of them.
             languages: as in `of`.
         """
-        words = [unit.text for unit in units]
+        words = units.texts
         language = likeliest_language(words, languages)
         found = quantities(units.text, language)
-        real = np.array([any(map(str.isalnum, word)) for word in words], np.bool_)
+        real = np.array([word.isalnum() or any(map(str.isalnum, word)) for word in words], np.bool_)
         folded = [word.casefold() for word in words]
         return cls(
             units=units.at(np.flatnonzero(real)),
@@ -101,7 +101,7 @@ def words_of_pair(
     left, right = TextWords.of(a, languages), TextWords.of(b, languages)
     if left.language == right.language:
         return left, right
-    both = likeliest_language([unit.text for words in (left, right) for unit in words.units], languages)
+    both = likeliest_language([*left.units.texts, *right.units.texts], languages)
     if both is None or both not in languages:
         return left, right
     return TextWords.of(a, (both,)), TextWords.of(b, (both,))

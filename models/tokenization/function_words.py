@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from unicodedata import category
 
@@ -27,8 +27,8 @@ def say_much(words: Sequence[str]) -> list[bool]:
     ([False, True, False, True], [False, True, False, False, True])
     """
     folded = [word.casefold() for word in words]
-    known = _function_words(folded)
-    return [any(map(_means, word)) and word not in known for word in folded]
+    known = _lists().get(_language(folded, _counts(folded)) or "", frozenset())
+    return [word not in known and (word.isalnum() or any(map(_means, word))) for word in folded]
 
 
 def _means(character: str) -> bool:
@@ -43,7 +43,11 @@ def language_of(words: Sequence[str]) -> str | None:
     >>> language_of(["Wo", "ist", "mein", "Paket"]), language_of(["deafness"]), language_of(["Д"])
     ('de', 'en', None)
     """
-    counts = _counts(words)
+    return _language(words, _counts(word.casefold() for word in words))
+
+
+def _language(words: Sequence[str], counts: Counter[str]) -> str | None:
+    """`language_of` words, from the counts of their function words."""
     best = max(_lists(), key=counts.__getitem__)
     if counts[best] >= _LEAST or not _LATIN.search("".join(_lists()[best])):
         return best
@@ -60,31 +64,22 @@ def likeliest_language(words: Sequence[str], languages: Sequence[str]) -> str | 
     >>> likeliest_language(["Das", "ist", "da"], ["en"]), likeliest_language(["Das", "Paket"], ["en", "de"])
     ('de', 'de')
     """
-    counts = _counts(words)
+    counts = _counts(word.casefold() for word in words)
     text = "".join(words)
     latin = _LATIN.search(text) or not any(map(str.isalpha, text))
-    possible = [language for language in languages if may_be(language, words) and (latin or counts[language])]
-    return max(possible, key=counts.__getitem__) if possible else language_of(words)
+    possible = [language for language in languages if _is_possible(language, counts) and (latin or counts[language])]
+    return max(possible, key=counts.__getitem__) if possible else _language(words, counts)
 
 
-def may_be(language: str, words: Sequence[str]) -> bool:
-    """Whether a text may be in a language: no other has two more of its function words.
-
-    >>> may_be("en", ["Go", "to", "Rome"]), may_be("en", ["Wo", "ist", "mein", "Paket"])
-    (True, False)
-    """
-    counts = _counts(words)
+def _is_possible(language: str, counts: Counter[str]) -> bool:
+    """Whether a text may be in a language: no other has two more of its function words."""
     return max(counts.values(), default=0) - counts[language] < _LEAST
 
 
-def _counts(words: Sequence[str]) -> Counter[str]:
-    """Counts of the function words of each language that occur."""
-    return Counter(language for word in words for language in _languages().get(word.casefold(), ()))
-
-
-def _function_words(words: Sequence[str]) -> frozenset[str]:
-    """Those of the language of a text."""
-    return _lists().get(language_of(words) or "", frozenset())
+def _counts(words: Iterable[str]) -> Counter[str]:
+    """Counts of the function words of each language that occur, of words in lower case."""
+    languages = _languages()
+    return Counter(language for word in words if word in languages for language in languages[word])
 
 
 @cache

@@ -170,7 +170,10 @@ def _terms_in(text: str, of_unspaced: Callable[[Sequence[Term]], Iterable[Term]]
     """The terms of a text; `of_unspaced` makes those of characters without spaces between words."""
     if text.isascii():
         for match in _ASCII_CHUNK.finditer(text.lower()):
-            yield from _joined(match[0], match.start())
+            if match[0].isalpha():  # as most are
+                yield Term(match[0], *match.span())
+            else:
+                yield from _joined(match[0], match.start())
         return
     for match in _CHUNK.finditer(text):
         yield from of_unspaced(_characters(match)) if match.lastgroup == "unspaced" else _spaced(match)
@@ -188,8 +191,8 @@ def _joined(chunk: str, start: int) -> Iterator[Term]:
         yield _word(fold(chunk), start, start + len(chunk))
         return
     words = list(_terms(_JOINED_WORD.finditer(chunk), start))
-    if len(words) > 1 and any(character.isdigit() for character in chunk):
-        yield from (word._replace(kind="part") for word in words)
+    if len(words) > 1 and any(map(str.isdigit, chunk)):
+        yield from (Term(*word[:3], "part") for word in words)
         yield Term(fold(chunk.translate(_AS_HYPHENS)), start, start + len(chunk), "code")
     else:
         yield from (_word(*word[:3]) for word in words)

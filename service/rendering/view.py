@@ -205,7 +205,7 @@ def score_parts(explanation: Explanation, decimals: int = SCORE_DECIMALS, *, mer
         merge: whether links of the same two words, which may occur several times, are one part.
     """
     contribution = explanation.contribution
-    left, right = ([unit.text for unit in side] for side in (explanation.left, explanation.right))
+    left, right = (side.texts for side in (explanation.left, explanation.right))
     saying = np.logical_or.outer(*(np.array(say_much(side), np.bool_) for side in (left, right)))
     rows, columns = (_kinds(side, merge=merge) for side in (left, right))
     pairs = np.zeros((len(left), len(right)))
@@ -277,7 +277,7 @@ def grid_of(
 
 def _rows(units: Units, totals: Doubles, most: int, *, by_sentence: bool) -> list[GridRow]:
     words = [GridRow(unit.text, "word", (i,)) for i, unit in enumerate(units)]
-    groups = [row for row, says_much in zip(words, say_much([unit.text for unit in units]), strict=True) if says_much]
+    groups = [row for row, says_much in zip(words, say_much(units.texts), strict=True) if says_much]
     if len(groups) > most and by_sentence:
         of_sentences = list(_sentences(units))
         groups = of_sentences if len(of_sentences) > 1 else groups

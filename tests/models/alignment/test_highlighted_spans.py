@@ -161,6 +161,7 @@ def test_a_text_without_words_has_an_empty_snippet() -> None:
         ("error E-117 of 4711", "It shows error E-117, as part 4711 does.", set()),
         ("part 4711", "The part E-4711 is here.", {"E"}),
         ("in 1998", "It was in 1997 and 2,500 days.", {"1997", "2,500"}),
+        ("half a cup", "Take ½ cup.", {"½"}),
     ],
 )
 def test_codes_and_numbers_that_differ_are_not_marked(

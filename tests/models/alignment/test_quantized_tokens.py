@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 
 from semblance.models.alignment.quantized_tokens import dequantize, dequantize_many, quantize
 from semblance.models.alignment.ragged import RaggedTexts, concatenated_vectors
+from semblance.models.alignment.token_matches import own_tokens
 from semblance.models.catalogue import similarity
 from semblance.models.embeddings import TokenEmbeddings, unit_rows
 from tests.support.plain_measures import plain_cosines
@@ -43,6 +46,20 @@ def test_the_error_bound_is_tight() -> None:
     moved = plain_cosines(errors, read) - plain_cosines(errors, document)
     assert np.diag(moved).max() == pytest.approx(error, rel=1e-3)
     assert error < 0.02
+
+
+@given(text=token_embeddings())
+def test_codes_mark_special_tokens_and_are_else_the_same(text: TokenEmbeddings) -> None:
+    assert text.text is not None
+    marked, plain = (dequantize(quantize(each)[0]) for each in (text, replace(text, text=None)))
+    assert marked.vectors.tolist() == plain.vectors.tolist()
+    assert plain.special is None
+    if text.text.special.any():
+        assert marked.special is not None
+        assert marked.special.tolist() == text.text.special.tolist()
+        assert own_tokens(marked).tolist() == own_tokens(text).tolist()
+    else:
+        assert marked.special is None
 
 
 @given(texts=st.lists(token_embeddings(), max_size=6), start=st.integers(-7, 7), stop=st.integers(-7, 7))

@@ -33,6 +33,7 @@ from semblance.service.ports.documents import (
     CollectionSettings,
     CutDocuments,
     Document,
+    PassageKey,
     Write,
 )
 from semblance.service.usecases.pruning import hits
@@ -200,6 +201,28 @@ async def test_candidates_are_scored_in_bounded_memory(
         found = {hit.id: hit.score for hit in results.hits}
         assert found == pytest.approx({f"d{i}": score for i, score in enumerate(at_once)}, abs=1e-6)
         assert list(found.values()) == sorted(found.values(), reverse=True)
+
+
+@pytest.mark.parametrize("measure", ["rcmd1_words", "bertscore_f1"])
+@pytest.mark.parametrize("marked", [True, False])
+async def test_marks_of_special_tokens_save_reading_documents(
+    store: InterruptedStore, minilm: Transformer, tmp_path: Path, *, marked: bool, measure: str
+) -> None:
+    """Codes of earlier releases have no marks: their documents are read and tokenized."""
+    texts = ["a cat sleeps", "the dog barks", "tax law"]
+    async with open_search(store, minilm, tmp_path, "int8") as service:
+        inputs = [InputText(text, "") for text in texts]
+        embeddings = (await service.texts.embed(minilm, inputs, "document", "tokens")).embeddings
+        codes = [quantize(each if marked else replace(each, text=None))[0] for each in embeddings]
+        put(store, texts, (unit_vector(i, minilm.dim) for i in range(3)), codes)
+        scorer = PassageScorer(service.access, service.texts, store.collection("c"), minilm, similarity(measure))
+        read: list[str] = []
+        store.interruption = lambda: read.append("documents")
+        scores = await scorer.scores(embeddings[0], [PassageKey(text, 0) for text in texts])
+        assert bool(read) != marked
+        stored = [replace(dequantize(each), text=own.text) for each, own in zip(codes, embeddings, strict=True)]
+        exact = similarity(measure).score_many(embeddings[0], stored)
+        assert [scores[PassageKey(text, 0)] for text in texts] == pytest.approx(exact.tolist(), abs=1e-6)
 
 
 @pytest.mark.parametrize(
