@@ -1,0 +1,96 @@
+"""Comparison of servers: which are compared, and with what."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from benchmarks.baselines.environments import PINS
+from benchmarks.baselines.llama_cpp import PACKAGE
+from benchmarks.baselines.servers import OUR_PRECISIONS, OURS, SERVERS, Server, number_type, our_precision
+from benchmarks.speed import serving
+from benchmarks.speed.serving import agreeing, compare
+from tests.support.load_generator import LoadResult, LoadRun
+from tests.support.service_monitor import resident_mb
+
+RUN = "import subprocess, sys; subprocess.run([sys.executable, '-c', *sys.argv[1:]])"
+HOLDER = "import time; held = bytearray(b'1' * 2**27); print('ready', flush=True); time.sleep(60)"
+
+
+class Still:
+    """A process that is always there."""
+
+    pid = None
+
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
+    def pause(self) -> None: ...
+    def resume(self) -> None: ...
+
+
+def servers(*names: str) -> list[Server]:
+    return [Server(name, name, Still()) for name in names]
+
+
+def runs(*per_second: int) -> list[LoadRun]:
+    return [LoadRun([LoadResult([0.01] * rate, 1.0)], 0.1) for rate in per_second]
+
+
+def answer_with(monkeypatch: pytest.MonkeyPatch, vectors: dict[str, list[float]]) -> None:
+    def send(url: str, requests: Iterable[bytes]) -> list[bytes]:
+        return [json.dumps({"data": [{"embedding": vectors[url]}]}).encode() for _ in requests]
+
+    monkeypatch.setattr(serving, "send_all", send)
+
+
+def test_the_name_of_each_server_tells_its_number_type() -> None:
+    types = {name: number_type(name) for name in SERVERS}
+    assert set(types.values()) <= {"float32", "bfloat16", "int8"}
+    assert (types["vllm"], types["vllm-bfloat16"]) == ("float32", "bfloat16")
+    assert (types["llama.cpp"], types["llama.cpp-int8"]) == ("float32", "int8")
+    assert {name: types[name] for name in OUR_PRECISIONS} == {name: our_precision(name) for name in OUR_PRECISIONS}
+
+
+def test_a_server_is_compared_with_ours_of_its_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    all_runs = {OURS: runs(80, 90, 100), "semblance-float32": runs(40, 50, 60), "vllm": runs(20, 30, 20)}
+    kinds = {OURS: "bfloat16", "semblance-float32": "float32", "vllm": "float32"}
+    monkeypatch.setattr(serving, "number_type", kinds.__getitem__)
+    row = compare("vllm", (32, 4), all_runs, {"float32": [3200.0, 3200.0, 3200.0]})
+    assert (row.times, row.like_times, row.in_process_share) == (4, 2, 32 * 20 / 3200)
+    assert (row.number_type, row.requests_per_s, row.sentences_per_s) == ("float32", 20, 640)
+    kinds["vllm"] = "int8"
+    row = compare("vllm", (32, 4), all_runs, {"float32": [3200.0, 3200.0, 3200.0]})
+    assert (row.like_times, row.in_process_share) == (None, None)
+
+
+def test_int8_that_rounds_too_coarsely_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    near, far = [1.0, 0.01], [1.0, 0.1]
+    answer_with(monkeypatch, {OURS: [1.0, 0.0], "vllm": near, "llama.cpp-int8": far})
+    kept = agreeing(servers(OURS, "vllm", "llama.cpp-int8"), ["a"])
+    assert [server.name for server in kept] == [OURS, "vllm"]
+    answer_with(monkeypatch, {OURS: [1.0, 0.0], "vllm": far})
+    with pytest.raises(RuntimeError, match=r"vllm returns other vectors.*0\.9950"):
+        agreeing(servers(OURS, "vllm"), ["a"])
+
+
+def test_peers_are_pinned_and_their_source_by_digest() -> None:
+    for file in PINS.glob("*.txt"):
+        lines = file.read_text("utf-8").splitlines()
+        assert all("==" in line and "://" not in line for line in lines), file.name
+    assert "--hash=sha256:" in PACKAGE.read_text("utf-8")
+
+
+def test_memory_of_a_server_includes_that_of_grandchildren() -> None:
+    command = [sys.executable, "-c", RUN, RUN, HOLDER]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        assert resident_mb(process.pid) > 128
+        [child] = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        [grandchild] = Path(f"/proc/{child}/task/{child}/children").read_text().split()
+        subprocess.run(["kill", grandchild], check=True)
