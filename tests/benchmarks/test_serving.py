@@ -6,7 +6,9 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -15,7 +17,7 @@ from benchmarks.baselines.llama_cpp import PACKAGE
 from benchmarks.baselines.servers import OUR_PRECISIONS, OURS, SERVERS, Server, number_type, our_precision
 from benchmarks.speed import serving
 from benchmarks.speed.serving import agreeing, compare
-from tests.support.load_generator import LoadResult, LoadRun
+from tests.support.load_generator import LoadResult, LoadRun, get, send_all
 from tests.support.service_monitor import resident_mb
 
 RUN = "import subprocess, sys; subprocess.run([sys.executable, '-c', *sys.argv[1:]])"
@@ -83,6 +85,26 @@ def test_peers_are_pinned_and_their_source_by_digest() -> None:
         lines = file.read_text("utf-8").splitlines()
         assert all("==" in line and "://" not in line for line in lines), file.name
     assert "--hash=sha256:" in PACKAGE.read_text("utf-8")
+
+
+def test_the_load_goes_on_where_a_server_closes_connections() -> None:
+    class Closing(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Connection", "close")
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"{}")
+
+        def log_message(self, *_: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Closing) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        answers = send_all(f"http://127.0.0.1:{server.server_port}", [get("/")] * 3)
+        server.shutdown()
+    assert answers == [b"{}"] * 3
 
 
 def test_memory_of_a_server_includes_that_of_grandchildren() -> None:
