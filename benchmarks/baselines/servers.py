@@ -15,8 +15,10 @@ from typing import Literal, Protocol, get_args
 
 import httpx2
 
-from benchmarks.baselines.environments import child_environment, environment, run_command
+from benchmarks.baselines.environments import PINS, child_environment, environment, run_command
+from benchmarks.baselines.llama_cpp import convert, llama_server
 from semblance.models.embeddings import Precision
+from semblance.models.runtimes.openvino import OpenVino
 from semblance.service.model_loading.registry import read_source
 from tests.support.running_service import Service, reserved_port
 from tests.support.servers.server_process import ServerProcess
@@ -30,7 +32,7 @@ OUR_PRECISIONS: Mapping[str, Precision | Literal["auto"]] = {
     OURS: "auto",
     **{f"semblance-{precision}": precision for precision in get_args(Precision)},
 }
-START_S = 300.0  # a warm-up takes long on a busy machine
+START_S = 600.0  # ends only a hang: a warm-up takes long on a busy machine
 INFINITY = ("infinity_emb[server,torch,optimum]",)
 INFINITY_OPTIONS: Mapping[str, Sequence[str]] = {
     "infinity": ("--engine", "torch", "--no-bettertransformer"),
@@ -39,6 +41,12 @@ INFINITY_OPTIONS: Mapping[str, Sequence[str]] = {
     "infinity-onnx": ("--engine", "optimum"),
 }
 INFINITY_ONNX = Path(__file__).with_name("infinity_onnx.py")
+FASTEMBED = ("fastembed", "fastapi", "uvicorn[standard]", "orjson")
+FASTEMBED_PROGRAM = Path(__file__).with_name("fastembed_program.py")
+VLLM = ("--no-deps", "--requirement", str(PINS / "vllm.txt"))  # without packages that need or bring another torch
+VLLM_TYPES: Mapping[str, str] = {"vllm": "float32", "vllm-bfloat16": "bfloat16"}
+LLAMA_TYPES: Mapping[str, str] = {"llama.cpp": "f32", "llama.cpp-bfloat16": "bf16", "llama.cpp-int8": "q8_0"}
+LLAMA_SLOTS, LLAMA_TOKENS = 32, 512  # concurrent texts, and tokens of each
 
 
 class Process(Protocol):
@@ -113,6 +121,19 @@ def suspended(name: str, create: Callable[[str, Path], Server]) -> Iterator[Serv
         yield started
 
 
+def our_precision(name: str) -> Precision:
+    """Number type of one of our servers."""
+    precision = OUR_PRECISIONS[name]
+    return OpenVino.fastest_precision("cpu") if precision == "auto" else precision
+
+
+def number_type(name: str) -> str:
+    """Number type in which a server computes: float32, bfloat16 or int8."""
+    if name in OUR_PRECISIONS:
+        return our_precision(name)
+    return next((each for each in ("bfloat16", "int8") if name.endswith(each)), "float32")
+
+
 def model_folder(model: str = MODEL) -> Path:
     """Folder of a built-in model."""
     return read_source(model).location
@@ -138,11 +159,42 @@ def infinity_server(
 
 
 def _infinity(model: str, name: str, folder: Path) -> Server:
-    location = source = model_folder(model)
-    if name == "infinity-onnx":
-        location = folder / "onnx"
-        run_command([str(environment("infinity", INFINITY)), str(INFINITY_ONNX), str(source), str(location)])
+    location = _onnx(model, folder) if name == "infinity-onnx" else model_folder(model)
     return infinity_server(name, folder, location, INFINITY_OPTIONS[name], _answers)
+
+
+def _onnx(model: str, folder: Path) -> Path:
+    """Folder of a model as ONNX, exported in infinity's environment."""
+    run_command(
+        [str(environment("infinity", INFINITY)), str(INFINITY_ONNX), str(model_folder(model)), str(folder / "onnx")]
+    )
+    return folder / "onnx"
+
+
+def _fastembed(model: str, name: str, folder: Path) -> Server:
+    python, port = environment("fastembed", FASTEMBED), str(reserved_port())
+    return _server(name, port, [str(python), str(FASTEMBED_PROGRAM), str(_onnx(model, folder)), port], folder, _answers)
+
+
+def _vllm(model: str, name: str, folder: Path) -> Server:
+    python, port = environment("vllm", VLLM), str(reserved_port())
+    served = ("--model", str(model_folder(model)), "--served-model-name", SERVED, "--runner", "pooling")
+    address = ("--host", "127.0.0.1", "--port", port, "--disable-uvicorn-access-log", "--disable-log-stats")
+    command = [str(python), "-m", "vllm.entrypoints.openai.api_server", *served, "--dtype", VLLM_TYPES[name], *address]
+    openmp = str(python.parents[1] / "lib" / "libiomp5.so")  # which its documentation recommends
+    return _server(
+        name, port, command, folder, _answers, HOME=str(folder), LD_PRELOAD=openmp, VLLM_CPU_KVCACHE_SPACE="1"
+    )
+
+
+def _llama_cpp(model: str, name: str, folder: Path) -> Server:
+    server, weights, port = llama_server(), folder / "model.gguf", str(reserved_port())
+    convert(model_folder(model), LLAMA_TYPES[name], weights)
+    served = ("--model", str(weights), "--alias", SERVED, "--embeddings", "--pooling", "mean")
+    slots = ("--parallel", str(LLAMA_SLOTS), "--ctx-size", str(LLAMA_SLOTS * LLAMA_TOKENS))
+    quiet = ("--no-ui", "--log-verbosity", "1", "--offline")
+    command = [str(server), *served, "--host", "127.0.0.1", "--port", port, *slots, *quiet]
+    return _server(name, port, command, folder, _answers, OMP_WAIT_POLICY="passive")
 
 
 def _txtai(model: str, name: str, folder: Path) -> Server:
@@ -174,4 +226,7 @@ SERVERS: Mapping[str, Callable[[str, str, Path], Server]] = {
     **dict.fromkeys(OUR_PRECISIONS, _semblance),
     **dict.fromkeys(INFINITY_OPTIONS, _infinity),
     "txtai": _txtai,
+    "fastembed": _fastembed,
+    **dict.fromkeys(VLLM_TYPES, _vllm),
+    **dict.fromkeys(LLAMA_TYPES, _llama_cpp),
 }

@@ -22,7 +22,7 @@ from tests.support.results import Results, load_results
 
 PAGE = DOCS / "performance.md"
 SECTIONS = (
-    Section("benchmarks.speed.serving", "Requests per second, compared with infinity and txtai"),
+    Section("benchmarks.speed.serving", "Requests per second, compared with other servers"),
     Section("benchmarks.speed.request_cost", "Cost of a request of one text, part by part"),
     Section("benchmarks.speed.runtimes", "Runtimes on a CPU"),
     Section("benchmarks.speed.encoding", "Sentences per second in one process, compared with sentence-transformers"),

@@ -17,7 +17,7 @@ def serving(figures: Any) -> Canvas:
     """Sentences per second under each load, and the latency of small requests beside large ones."""
     rates, mixed = figures
     loads = list(dict.fromkeys((row["texts_per_request"], row["clients"]) for row in rates))
-    canvas, axes = _side_by_side(len(loads) + 1, 2.6)
+    canvas, axes = _side_by_side(len(loads) + 1, 1.0 + 0.3 * len(mixed))
     for each, (texts, clients) in zip(axes, loads, strict=False):
         rows = [row for row in rates if (row["texts_per_request"], row["clients"]) == (texts, clients)]
         spans = [tuple(texts * row[name] for name in ("requests_per_s", "least", "most")) for row in rows]

@@ -34,6 +34,7 @@ from rich.table import Table
 
 from benchmarks.baselines.servers import MODEL, PATH
 from benchmarks.baselines.texts import sts_sentences
+from semblance.models.embeddings import Precision
 from semblance.models.processor.usable_cores import usable_cores
 from semblance.models.runtime import Compute
 from semblance.models.runtimes.openvino import OpenVino
@@ -81,7 +82,7 @@ class Cost:
 def measure(folders: Mapping[str, Path], texts: Sequence[str], rounds: int, seconds: float) -> list[Cost]:
     """Measure the service of each checkout, alternately, and encoding in this process."""
     runs: dict[str, list[Cost]] = {name: [] for name in folders}
-    encode = InProcess(texts)
+    encode = InProcess(texts, MODEL, OpenVino.fastest_precision("cpu"))
     with ExitStack() as stack:
         services: dict[str, Service] = {}
         for name, folder in folders.items():
@@ -101,9 +102,8 @@ def measure(folders: Mapping[str, Path], texts: Sequence[str], rounds: int, seco
 class InProcess:
     """Encodes sentences in batches of similar length on a thread for each core."""
 
-    def __init__(self, texts: Sequence[str]) -> None:
-        precision = OpenVino.fastest_precision("cpu")
-        self._encoder = read_source(MODEL).load(MODEL, Compute("cpu", precision, "openvino"))
+    def __init__(self, texts: Sequence[str], model: str, precision: Precision) -> None:
+        self._encoder = read_source(model).load(model, Compute("cpu", precision, "openvino"))
         self._texts = texts
         self.per_second()  # compiles kernels for the sizes of these batches
 

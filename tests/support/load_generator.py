@@ -58,6 +58,7 @@ class Connection:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
+        self._last = False  # whether the server said that it closes the connection
 
     @classmethod
     @asynccontextmanager
@@ -84,15 +85,20 @@ class Connection:
             if pause_s:
                 await asyncio.sleep(pause_s)
         head = (await self._reader.readuntil(b"\r\n\r\n")).lower()
+        self._last = b"\r\nconnection: close\r\n" in head
         length = int(head.partition(b"\r\ncontent-length:")[2].split(b"\r\n")[0])
         return int(head.split()[1]), await self._reader.readexactly(length)
 
     async def send(self, request: bytes) -> bytes:
-        """Send a request and return the body of the response.
+        """Send a request, on a new connection if the server closes this one, and return the body of the response.
 
         Raises:
             RuntimeError: the status was not 200; the message holds the beginning of the response.
         """
+        if self._last:
+            host, port = self._writer.get_extra_info("peername")[:2]
+            self._writer.close()
+            self._reader, self._writer = await asyncio.open_connection(host, port, limit=READ_AHEAD)
         status, body = await self.exchange(request)
         if status != 200:
             raise RuntimeError(f"{request[:60]!r} got {status}: {body[:300]!r}")

@@ -19,6 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.support.project import PROJECT
 from tests.support.running_service import Service
+from tests.support.servers.server_process import process_tree
 from tests.support.waiting import CEILING_S
 
 SAMPLE_INTERVAL_S = 1.0
@@ -131,14 +132,13 @@ def percentiles(seconds: Sequence[float]) -> Percentiles:
 
 
 def resident_mb(pid: int) -> float:
-    """Resident memory of a process and its children."""
-    memory, parents = {}, {}
-    for file in Path("/proc").glob("[0-9]*/status"):
+    """Resident memory of a process and all its descendants."""
+    total = 0.0
+    for each in process_tree(pid):
         with suppress(OSError):  # the process has ended
-            status = dict(line.split(":", 1) for line in file.read_text().splitlines())
-            memory[int(status["Pid"])] = int(status.get("VmRSS", "0").split()[0]) / 1024
-            parents[int(status["Pid"])] = int(status["PPid"])
-    return sum(each for process, each in memory.items() if pid in (process, parents[process]))
+            status = dict(line.split(":", 1) for line in Path(f"/proc/{each}/status").read_text().splitlines())
+            total += int(status.get("VmRSS", "0").split()[0]) / 1024
+    return total
 
 
 def read_metrics(url: str) -> Mapping[str, float]:
