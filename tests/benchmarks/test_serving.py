@@ -22,7 +22,7 @@ from tests.support.load_generator import LoadResult, LoadRun, get, send_all
 from tests.support.service_monitor import resident_mb
 
 RUN = "import subprocess, sys; subprocess.run([sys.executable, '-c', *sys.argv[1:]])"
-HOLDER = "import time; held = bytearray(b'1' * 2**27); print('ready', flush=True); time.sleep(60)"
+HOLDER = "import time; held = bytearray(b'1' * 2**27); print('ready', flush=True); time.sleep(60)"  # until it is killed
 
 
 class Still:
