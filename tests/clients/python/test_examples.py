@@ -12,7 +12,7 @@ from pkgutil import walk_packages
 
 import pytest
 import semblance_client
-from semblance_client import Client
+from semblance_client import Client, names
 
 from tests.support.project import PROJECT
 
@@ -38,7 +38,7 @@ def fresh(client: Client) -> Client:
 @pytest.mark.parametrize("name", [each for each in MODULES if not each.endswith("client")])
 def test_the_examples_of_docstrings_hold(name: str, fresh: Client) -> None:
     """The methods of the clients have the docstrings of the modules of `calls`."""
-    public = {each: getattr(semblance_client, each) for each in semblance_client.__all__}
+    public = {each: getattr(semblance_client, each) for each in names.__all__}
     module = import_module(name)
     results = doctest.testmod(module, extraglobs={**public, "client": fresh})
     assert results.failed == 0

@@ -11,8 +11,8 @@ import pytest
 
 from tests.support.project import PROJECT
 
-BEFORE_THE_MODEL = ("fastapi", "faiss", "openvino", "sqlalchemy", "uvicorn")
-AT_ALL = ("alembic", "faiss", "psycopg", "redis", "sqlalchemy.dialects.postgresql")
+BEFORE_THE_MODEL = ("fastapi", "faiss", "httpx2", "openvino", "sqlalchemy", "uvicorn")
+AT_ALL = ("alembic", "faiss", "httpx2", "psycopg", "redis", "sqlalchemy.dialects.postgresql")
 SLOW_LOAD = """
 import sys, time
 from semblance.service.composition import models
