@@ -141,7 +141,7 @@ def model_folder(model: str = MODEL) -> Path:
 
 def _semblance(model: str, name: str, folder: Path) -> Server:
     never = "86400"  # otherwise it takes the model thread for dead after it was suspended
-    named, precision = f"{SERVED}={model}", OUR_PRECISIONS[name]
+    named, precision = f"{SERVED}={model}", our_precision(name)
     service = Service(folder, cache="none", models=named, precision=precision, ready_within_s=never)
     return Server(name, service.url, service)
 

@@ -15,7 +15,9 @@ from semblance.models.embeddings import Floats, Precision
 from semblance.models.networks.graph_layers.packed import import_openvino
 from semblance.models.networks.number_types import OPTIONS, quantize
 
-MIN_GAIN = 1.2  # times as fast: less gains nothing in a whole network, and would let the choice vary between starts
+# times as fast as the best of the more exact types: less gains nothing in a whole network, in which attention is
+# float32 beside int8, and would let the choice vary between starts
+MIN_GAINS: Mapping[Precision, float] = {"bfloat16": 1.2, "int8": 1.5}
 ROUNDS = 10
 SHAPE = (128, 384, 1536)  # tokens, inputs, outputs: a batch in the largest layer of a small network
 ABILITIES: Mapping[Precision, str] = {"float32": "FP32", "bfloat16": "BF16", "int8": "INT8"}  # names of OpenVINO
@@ -27,8 +29,8 @@ def fastest_type() -> Precision:
 
     It is float32 if it cannot multiply them. Otherwise it is measured, in a tenth of a second, by alternating runs on
     one core; the least time of each counts. The instructions that a CPU lists do not tell: those for vectors of
-    bfloat16 nearly double the rate of some makes and lower that of others. A type must be MIN_GAIN times as fast as the
-    more exact ones.
+    bfloat16 nearly double the rate of some makes and lower that of others. A type must be clearly faster than the more
+    exact ones (MIN_GAINS).
     """
     with _MEASURING:
         return _measured()
@@ -38,8 +40,8 @@ def fastest_type() -> Precision:
 def _measured() -> Precision:
     seconds = seconds_of_types()
     fastest: Precision = "float32"
-    for precision in ("bfloat16", "int8"):  # by exactness
-        if seconds.get(precision, math.inf) * MIN_GAIN < seconds.get(fastest, 0.0):
+    for precision, gain in MIN_GAINS.items():
+        if seconds.get(precision, math.inf) * gain < seconds.get(fastest, 0.0):
             fastest = precision
     return fastest
 
