@@ -167,6 +167,7 @@ COMMANDS: Mapping[str, Run | Serve | Parse] = {
     "semblance evaluate --sets panel --model runs/mine --against minilm --measure cosine,rcmd": TRAINED,
     "semblance evaluate --url http://127.0.0.1:8000 --sets xquad_de,xquad_en_de "
     "--measure cosine,lexical:cosine,hybrid:cosine": FIGURES,
+    "semblance evaluate --sets panel --model minilm-words --measure cosine,rcmd_words --draws 100": FIGURES,
     "semblance evaluate --sets panel --model multilingual --against minilm-words --measure cosine,rcmd_words "
     "--draws 200": FIGURES,
     "semblance evaluate --model runs/surrogate --against runs/static --sets pairs:runs/pairs/test.tsv": TRAINED,
