@@ -37,7 +37,7 @@ def layer(weights: Floats, gain: Floats | None = None, bias: Floats | None = Non
 
 
 def computed(graph: Any, x: Floats) -> Floats:
-    """What the graph gives in int8."""
+    """Output of the graph in int8."""
     compiled = import_openvino().Core().compile_model(quantize(graph), "CPU", dict(OPTIONS["int8"]))
     found: Floats = compiled(x)[0].copy()
     return found

@@ -55,7 +55,7 @@ def test_a_less_exact_type_must_be_clearly_faster(
 
 
 class Core:
-    """A CPU that fails in bfloat16, and in int8 returns as many rows as it is made with."""
+    """CPU without bfloat16, whose int8 output has `rows` rows."""
 
     rows = 0
 

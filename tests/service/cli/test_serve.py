@@ -1,4 +1,4 @@
-"""What a start of the service imports, and that a refusal does not wait for the model."""
+"""Start of the service: slow imports come later, and a refusal does not wait for the model."""
 
 from __future__ import annotations
 

@@ -113,6 +113,6 @@ class Ranking(Scored):
     """The model that orders the results, if one was named; `model`, `space` and `measure` are of the first stage."""
     results: list[RankedDocument]
     kept: KeptTotals | None = None
-    """What the kept sentences of all results add up to; absent without `keep`."""
+    """Totals of the kept sentences of all results; absent without `keep`."""
     meta: RankingMeta
     usage: TokenUsage
