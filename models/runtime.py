@@ -30,7 +30,8 @@ class Compute:
         precision: number type of the computation.
         runtime: name of a module of `models/runtimes/`; None for OpenVINO if the network is of BERT's kind on a CPU, so
             that it needs no export, and otherwise for torch.
-        exports: folder where a runtime caches exported networks; None exports on every load.
+        exports: folder where a runtime caches exported networks, and records which builds agree with float32; None
+            exports and compares on every load.
         threads: maximum number of CPU threads of a batch; None for all processors.
     """
 
@@ -86,7 +87,7 @@ class Runtime(Protocol):
         facts: properties of the network.
         versions: versions of the libraries that decide its vectors.
         exact: (n_i, d) token vectors of each probe (models/networks/agreement.py) by torch in float32; empty if this
-            runtime itself computes them so.
+            runtime itself computes them so, or if the build is known to agree with them.
     """
 
     rank: ClassVar[int]

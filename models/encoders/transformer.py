@@ -11,11 +11,11 @@ from semblance.models import catalogue
 from semblance.models.embeddings import Floats, TokenEmbeddings, Want, unit_rows
 from semblance.models.encoders.pooling import joined_poolings, pooling_factor, pooling_weights
 from semblance.models.errors import BadCheckpoint, DeviceLost, NotExportable, OutOfDeviceMemory
-from semblance.models.files.digests import digest
 from semblance.models.files.json_file import read_json
 from semblance.models.model_files.checkpoint import Checkpoint
 from semblance.models.networks.agreement import MIN_COSINE, PROBES, require_agreement
 from semblance.models.networks.bert_graph import has_graph
+from semblance.models.processor.agreed_builds import build_of, record_agreement
 from semblance.models.runtime import RUNTIMES, Compute, Runtime, require_torch
 from semblance.models.text import Role, TokenizedText, Truncate
 from semblance.models.tokenization.subwords import fast_tokenizer
@@ -71,12 +71,7 @@ class Transformer:
         self._tokenizer = fast_tokenizer(facts.tokenizer, self.max_tokens)
         self.space = checkpoint.space
         self.precision = compute.precision
-        self.build = digest(
-            space=checkpoint.space,
-            runtime=runtime,
-            precision=compute.precision,
-            versions=dict(self._runtime.versions),
-        )
+        self.build = build_of(checkpoint.space, runtime, compute.precision, self._runtime.versions)
         self._require_longest()
         if self._runtime.exact:
             vectors = [each.vectors for each in self.encode(self.tokenize(PROBES, "document", "END"), "tokens")]
@@ -84,6 +79,7 @@ class Transformer:
             exact = [self._token_vectors(each) for each in self._runtime.exact]
             least = MIN_COSINE[compute.precision]
             require_agreement(exact, vectors, least, f"{name} in {compute.precision}", remedy)
+            record_agreement(compute.exports, self.build)
 
     def tokenize(self, texts: Sequence[str], role: Role, truncate: Truncate) -> list[TokenizedText]:
         """Tokenize each text, with special and prompt tokens.

@@ -104,10 +104,13 @@ def bert_graph(checkpoint: Checkpoint, tokenizer: Tokenizer | None = None) -> Be
     except (RuntimeError, ValueError) as error:  # of OpenVINO, if shapes do not fit
         raise BadCheckpoint(f"the weights in {checkpoint.folder} do not fit its config.json: {error}") from error
     tokenizer = tokenizer or _read_tokenizer(checkpoint)
+    pad_id = _pad_id(checkpoint, tokenizer)
+    tokenizer.no_padding()  # sooner than out of its JSON
+    tokenizer.no_truncation()
     facts = NetworkFacts(
         dim=dim,
         max_tokens=min(checkpoint.max_tokens or positions, positions),
-        pad_id=_pad_id(checkpoint, tokenizer),
+        pad_id=pad_id,
         first_position=family.first_position,
         tokenizer=serialize_tokenizer(tokenizer, checkpoint.lower_case),
         type_rows=_type_rows(checkpoint, family, weights, layers.positions),

@@ -29,6 +29,7 @@ from semblance.models.networks.export_cache import cached_export
 from semblance.models.networks.graph_layers.packed import import_openvino
 from semblance.models.networks.number_types import INT8_VERSION, OPTIONS, quantize
 from semblance.models.networks.shape_buckets import graph_inputs
+from semblance.models.processor.agreed_builds import build_of, has_agreed
 from semblance.models.processor.matrix_speed import fastest_type
 from semblance.models.processor.usable_cores import usable_cores
 from semblance.models.runtime import BatchOutput, Compute, NetworkFacts, pool_batch, require_torch
@@ -65,27 +66,28 @@ class OpenVino:
         self._largest = checkpoint.modules.largest
         self._precision = compute.precision
         self.versions: Mapping[str, str] = {"openvino": version("openvino")}
+        if compute.precision == "int8":
+            self.versions = {**self.versions, "int8": str(INT8_VERSION)}
         self.exact: Sequence[Floats] = ()
         tokenizer = plain_tokenizer(checkpoint)
         if tokenizer is not None:
             self._open_graph(checkpoint, compute, bert_graph(checkpoint, tokenizer))
         else:
             self._open_export(checkpoint, compute)
-        if compute.precision == "int8":
-            self.versions = {**self.versions, "int8": str(INT8_VERSION)}
 
     def _open_graph(self, checkpoint: Checkpoint, compute: Compute, made: BertGraph) -> None:
         self.facts = made.facts
         self.versions = {**self.versions, "bert_graph": str(BERT_GRAPH)}
+        build = build_of(checkpoint.space, "openvino", compute.precision, self.versions)
+        compares = compute.precision != "float32" and not has_agreed(compute.exports, build)
         with ThreadPoolExecutor() as pool:
-            exact = pool.submit(_exact_vectors, checkpoint, made) if compute.precision != "float32" else None
+            exact = pool.submit(_exact_vectors, checkpoint, made) if compares else None
             self._requests = _Requests(made.graph, compute)
             self.exact = exact.result() if exact is not None else ()
 
     def _open_export(self, checkpoint: Checkpoint, compute: Compute) -> None:
-        with cached_export(
-            compute.exports, _fingerprint(checkpoint, self.versions), lambda folder: _export(checkpoint, folder)
-        ) as folder:
+        fingerprint = _fingerprint(checkpoint, {"openvino": self.versions["openvino"]})  # one for all number types
+        with cached_export(compute.exports, fingerprint, lambda folder: _export(checkpoint, folder)) as folder:
             facts = read_json(folder / _FACTS_FILE, dict)
             self.facts = NetworkFacts(**{key: facts[key] for key in _FACTS})
             self.versions = {**self.versions, **facts[_EXPORTER]}

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +48,12 @@ class Readability:
     """
 
     def __init__(self, vocabulary: Iterable[str], unknown: int | None) -> None:
-        counts = Counter(script for entry in vocabulary if (script := _script_of_word(entry)) is not None)
+        entries = list(vocabulary)
+        latin = (LATIN for entry in entries if entry.isascii() and _script_of_word(entry) is not None)
+        counts = Counter(islice(latin, MIN_ENTRIES))  # most entries of most vocabularies are more of them
+        counts.update(
+            script for entry in entries if not entry.isascii() and (script := _script_of_word(entry)) is not None
+        )
         self._scripts = frozenset(script for script, count in counts.items() if count >= MIN_ENTRIES)
         self._unknown = unknown
 

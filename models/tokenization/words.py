@@ -166,8 +166,8 @@ def unknown_id(tokenizer: Tokenizer) -> int | None:
     >>> unknown_id(word_piece_tokenizer({"a": 0, "[UNK]": 1}))
     1
     """
-    model = json.loads(tokenizer.to_str())["model"]
-    if model.get("unk_id") is not None:  # Unigram
-        return int(model["unk_id"])
-    token = model.get("unk_token")
+    if isinstance(tokenizer.model, models.Unigram):  # it does not tell its own, but in JSON, which takes long to parse
+        unknown = json.loads(tokenizer.to_str())["model"].get("unk_id")
+        return None if unknown is None else int(unknown)
+    token = tokenizer.model.unk_token
     return None if token is None else tokenizer.token_to_id(token)

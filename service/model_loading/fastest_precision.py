@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import platform
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
@@ -13,12 +12,11 @@ from typing import get_args
 from semblance.models.embeddings import Precision
 from semblance.models.files.atomic import write_json
 from semblance.models.files.digests import digest
+from semblance.models.processor.identity import processor
 
 log = logging.getLogger(__name__)
 
 FILE = "precisions.json"  # in the home folder
-_CPU_INFO = Path("/proc/cpuinfo")
-_IDENTIFYING = ("vendor_id", "model name", "CPU implementer", "CPU part", "flags", "Features")
 
 
 def kept_precision(home: Path, runtime: str, measure: Callable[[], Precision]) -> Precision:
@@ -27,7 +25,7 @@ def kept_precision(home: Path, runtime: str, measure: Callable[[], Precision]) -
     A measurement on a busy machine may come out otherwise, and vectors would differ between two starts.
     """
     library = version(runtime.partition("_")[0])  # runtimes are named after their library
-    file, key = home / FILE, digest(runtime=runtime, version=library, processor=_processor())
+    file, key = home / FILE, digest(runtime=runtime, version=library, processor=processor())
     kept = _read(file)
     if kept.get(key) in get_args(Precision):
         return kept[key]
@@ -46,12 +44,3 @@ def _read(file: Path) -> dict[str, Precision]:
     except (OSError, ValueError):
         return {}
     return content if isinstance(content, dict) else {}
-
-
-def _processor() -> list[str]:
-    """Architecture, model and features of the processor, as far as the system names them."""
-    try:
-        lines = _CPU_INFO.read_text("utf-8").partition("\n\n")[0].splitlines()
-    except OSError:
-        lines = []
-    return [platform.machine(), *(line for line in lines if line.partition("\t")[0] in _IDENTIFYING)]

@@ -125,7 +125,6 @@ def read_aliases(listed: str, models: Collection[str]) -> dict[str, ModelChoice]
         BadCheckpoint: an entry is malformed, repeated or the name of a model, or its model or measure does not exist.
     """
     aliases: dict[str, ModelChoice] = {}
-    measures = catalogue.measures()
     for entry in filter(None, (part.strip() for part in listed.split(","))):
         alias, _, target = (part.strip() for part in entry.partition("="))
         choice = _choice(target)
@@ -133,7 +132,7 @@ def read_aliases(listed: str, models: Collection[str]) -> dict[str, ModelChoice]
             raise BadCheckpoint(f"SEMBLANCE_MODEL_ALIASES: {entry!r} needs a new name before '='")
         if choice.model not in models:
             raise BadCheckpoint(f"SEMBLANCE_MODEL_ALIASES: {entry!r} names none of the served {', '.join(models)}")
-        if choice.measure is not None and choice.measure not in measures:
+        if choice.measure is not None and choice.measure not in (measures := catalogue.measures()):
             raise BadCheckpoint(f"SEMBLANCE_MODEL_ALIASES: {entry!r} names none of the measures {', '.join(measures)}")
         aliases[alias] = choice
     return aliases

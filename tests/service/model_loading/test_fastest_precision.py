@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from semblance.models.embeddings import Precision
-from semblance.service.model_loading import fastest_precision
+from semblance.models.processor import identity
 from semblance.service.model_loading.fastest_precision import FILE, kept_precision
 
 
@@ -44,7 +44,7 @@ def test_a_damaged_file_is_replaced(tmp_path: Path, measure: Measurement, conten
 def test_another_processor_is_measured(tmp_path: Path, measure: Measurement, monkeypatch: pytest.MonkeyPatch) -> None:
     kept_precision(tmp_path, "openvino", measure)
     (tmp_path / "cpuinfo").write_text("processor\t: 0\nflags\t\t: fpu\n\nprocessor\t: 1\n", "utf-8")
-    monkeypatch.setattr(fastest_precision, "_CPU_INFO", tmp_path / "cpuinfo")
+    monkeypatch.setattr(identity, "_CPU_INFO", tmp_path / "cpuinfo")
     assert kept_precision(tmp_path, "openvino", measure) == "float32"
 
 
