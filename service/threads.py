@@ -14,6 +14,8 @@ Part = TypeVar("Part")
 Result = TypeVar("Result")
 Value = TypeVar("Value")
 
+SWITCH_S = 0.001  # between turns of threads that want the interpreter, a fifth of the default
+
 _deadline: ContextVar[float] = ContextVar("deadline", default=float("inf"))
 _needed: ContextVar[Callable[[], bool]] = ContextVar("needed", default=lambda: True)
 

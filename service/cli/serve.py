@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import socket
+import sys
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
@@ -16,10 +17,12 @@ import typer
 from semblance.service.cli.toolbox.exits import REFUSAL, exit_on_failure
 from semblance.service.cli.toolbox.garbage import without_collections
 from semblance.service.cli.toolbox.options import Served
+from semblance.service.cli.toolbox.unused_models import unused_models
 from semblance.service.composition.models import begin_models
 from semblance.service.documents.databases.lock import lock_home
 from semblance.service.observability.logs import configure_logging
 from semblance.service.settings import Settings, read_settings
+from semblance.service.threads import SWITCH_S
 
 log = logging.getLogger(__name__)
 
@@ -51,8 +54,9 @@ def serve(
     configure_logging()
     log.info("Semblance %s is starting; documents are kept in %s", version("semblance-server"), _store(settings))
     with exit_on_failure(REFUSAL), lock_home(settings.home), _bind(settings) as listener:
+        sys.setswitchinterval(SWITCH_S)  # for the load, which waits for a turn after each file, array and operation
         opening = begin_models(settings)
-        with without_collections():
+        with without_collections(), unused_models():
             from semblance.service.cli.toolbox.http_service import run  # noqa: PLC0415 - takes as long as the model
             from semblance.service.process.server import leave  # noqa: PLC0415 - likewise
         exit_code = run(settings, _store(settings), opening, listener)

@@ -23,11 +23,11 @@ from typing import NoReturn
 import uvicorn
 
 from semblance.service.process.readiness import Draining
+from semblance.service.threads import SWITCH_S
 
 log = logging.getLogger(__name__)
 
 POLL_S = 0.05
-THREAD_SWITCH_S = 0.001
 TRIM_INTERVAL_S = 10.0
 MALLOC = {  # glibc's malloc.h; freed memory stays until it is trimmed, as each page costs a fault to get again
     -3: 32 << 20,  # M_MMAP_THRESHOLD
@@ -186,7 +186,7 @@ def tune_interpreter() -> None:
     """
     gc.collect()
     gc.freeze()
-    sys.setswitchinterval(THREAD_SWITCH_S)
+    sys.setswitchinterval(SWITCH_S)
     if hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
         for option, value in MALLOC.items():
             libc.mallopt(option, value)

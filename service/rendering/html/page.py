@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from html import escape
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from semblance.models.explanation import ReadText
@@ -19,6 +18,9 @@ from semblance.service.rendering.colors import ColorScale
 from semblance.service.rendering.fonts import BEGINNING, language_of, runs
 from semblance.service.rendering.labels import decimals_for, in_sentence, label, legal, plain, signed
 from semblance.service.rendering.view import Side
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 
 def render(template: str, **values: Any) -> str:
@@ -31,6 +33,8 @@ def render(template: str, **values: Any) -> str:
 
 @cache
 def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - not needed to start
+
     environment = Environment(
         loader=PackageLoader("semblance.service.rendering.html"),
         autoescape=True,
