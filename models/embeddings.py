@@ -218,8 +218,8 @@ def unit_rows(vectors: NDArray[np.number]) -> Doubles:
            [0. , 0. ]])
     """
     rows: Doubles = np.asarray(vectors, np.float64)
-    lengths = np.linalg.norm(rows, axis=-1, keepdims=True)
-    unit: Doubles = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths != 0)
+    lengths = np.sqrt(np.add.reduce(rows * rows, axis=-1, keepdims=True))
+    unit: Doubles = rows / np.where(lengths == 0, 1, lengths)
     return unit
 
 

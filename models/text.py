@@ -209,7 +209,8 @@ def _reject(problems: list[TextProblem]) -> None:
 
 def is_visible(text: str) -> bool:
     """Whether a text has a character that is not a control, a format character or a space."""
-    return any(unicodedata.category(character) not in _INVISIBLE for character in text)
+    # most texts begin with a letter
+    return text[:1].isalnum() or any(unicodedata.category(character) not in _INVISIBLE for character in text)
 
 
 def text_problem(text: str) -> tuple[str, str] | None:

@@ -15,7 +15,7 @@ WIDTH = 8.0  # inches
 
 def serving(figures: Any) -> Canvas:
     """Sentences per second under each load, and the latency of small requests beside large ones."""
-    rates, mixed = figures
+    rates, mixed, _ = figures
     loads = list(dict.fromkeys((row["texts_per_request"], row["clients"]) for row in rates))
     canvas, axes = _side_by_side(len(loads) + 1, 1.0 + 0.3 * len(mixed))
     for each, (texts, clients) in zip(axes, loads, strict=False):

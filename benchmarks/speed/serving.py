@@ -8,7 +8,8 @@ others are suspended, in turn: one sentence per request from 32 clients; 32 sent
 small requests at a fixed rate while two clients continuously send 32 texts of 8 to 256 tokens. Before that it checks
 that all servers return the vectors of the model in float32, nearly so in 8 bits. It prints the rates of the median
 round with minimum and maximum, the ratio of our rate to theirs in the median round, the latency over all rounds, the
-time of the start and the resident memory after the load. $SEMBLANCE_DATA contains the sentences.
+time of the start, the resident memory after the load, and the hours that a billion tokens would take at these rates.
+$SEMBLANCE_DATA contains the sentences.
 
 --pressure repeats it where the machine is shared: beside a process that keeps one core busy, with all servers pinned to
 one core, and with quotas of 50, 100 and 150 % of a core, and also prints a table of all ratios.
@@ -87,6 +88,7 @@ WARM_S = 1.0
 AGREEMENT: Mapping[str, float] = {"float32": 0.999, "bfloat16": 0.999, "int8": 0.998}
 COMPARED = 64  # texts whose vectors are compared
 IN_PROCESS = 512  # sentences that one process encodes per round
+BILLION = 1e9  # tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +141,20 @@ class Mixed:
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """The time to the first response of a server, and its resident memory after the load."""
+    """Start, memory and bulk work of a server.
+
+    Attributes:
+        start_s: time to its first response.
+        memory_mb: resident memory after the load.
+        sentences_h: hours for a billion tokens in sentences, at its rate of 32 sentences a request from 4 clients.
+        texts_h: the same in the large requests of the mixed load, beside small ones.
+    """
 
     server: str
     start_s: float
     memory_mb: float
+    sentences_h: float
+    texts_h: float
 
 
 def require_agreement(servers: Sequence[Server], texts: Sequence[str], exact: Floats) -> None:
@@ -171,6 +182,21 @@ def exact_vectors(texts: Sequence[str], model: str) -> Floats:
     """(n, d) vectors in float32, by an encoder in this process."""
     encoder = read_source(model).load(model, Compute(threads=1))
     return np.stack([each.pooled() for each in encoder.encode(encoder.tokenize(texts, "query", "END"), "pooled")])
+
+
+def mean_tokens(texts: Sequence[str], model: str) -> float:
+    """Mean number of tokens of a text, special ones included."""
+    encoder = read_source(model).load(model, Compute(threads=1))
+    return fmean(map(len, encoder.tokenize(texts, "query", "END")))
+
+
+def billion_tokens_h(texts_per_s: float, tokens_per_text: float) -> float:
+    """Hours for a billion tokens.
+
+    >>> billion_tokens_h(1000, 20)  # 20,000 tokens a second
+    13.88888888888889
+    """
+    return BILLION / (texts_per_s * tokens_per_text) / 3600
 
 
 def in_this_process(servers: Sequence[Server], texts: Sequence[str], model: str) -> dict[str, InProcess]:
@@ -236,6 +262,24 @@ def compare(
     spans = (min(per_second), max(per_second), middle * size)
     ratios = (times, like_times, share)
     return Rates(size, clients, name, kind, middle, *spans, *ratios, latency.p50_ms, latency.p99_ms, client_cpu_share)
+
+
+def footprints_of(
+    servers: Sequence[Server], rows: Sequence[Rates], mixed_rows: Sequence[Mixed], tokens: tuple[float, float]
+) -> list[Footprint]:
+    """Footprints after the load, whose sentences and large texts have `tokens` on average."""
+    sentences = {row.server: row.sentences_per_s for row in rows if (row.texts_per_request, row.clients) == SHAPES[-1]}
+    texts = {row.server: row.large_texts_per_s for row in mixed_rows}
+    return [
+        Footprint(
+            each.name,
+            each.start_s,
+            each.memory_mb,
+            billion_tokens_h(sentences[each.name], tokens[0]),
+            billion_tokens_h(texts[each.name], tokens[1]),
+        )
+        for each in servers
+    ]
 
 
 def _per_second(runs: Sequence[LoadRun]) -> list[float]:
@@ -311,9 +355,11 @@ def show(rows: Sequence[Rates], mixed_rows: Sequence[Mixed], footprints: Sequenc
         table.add_row(line.server, str(line.small), *ms, *last)
     console.print(table)
     console.print("clients: share of a core that the load generator used")
-    table = Table(Column("server", no_wrap=True), "start, s", "memory, MB")
+    table = Table(Column("server", no_wrap=True), "start, s", "memory, MB", "in sentences, h", "in texts, h")
+    table.caption = "hours for a billion tokens: without pauses, nothing cached, tokens as the model counts them"
     for each in footprints:
-        table.add_row(each.server, f"{each.start_s:.1f}", f"{each.memory_mb:,.0f}")
+        hours = (f"{each.sentences_h:,.0f}", f"{each.texts_h:,.0f}")
+        table.add_row(each.server, f"{each.start_s:.1f}", f"{each.memory_mb:,.0f}", *hours)
     console.print(table)
 
 
@@ -359,6 +405,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     small, large = sts_sentences(), mixed_texts(16 * LARGE_TEXTS)
     compared = [*small[:COMPARED], *large[:COMPARED]]
     exact = exact_vectors(compared, options.model)
+    tokens = (mean_tokens(small, options.model), mean_tokens(large, options.model))
     times: list[dict[str, str | float]] = []
     for kind in options.pressure:
         with ExitStack() as stack:
@@ -369,7 +416,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             in_process = in_this_process(servers, small, options.model) if kind == "idle" else {}
             rows = [row for shape in SHAPES for row in rates(servers, small, shape, rounds, seconds, in_process)]
             mixed_rows = mixed(servers, small, large, rounds, MIXED_LONGER * seconds)
-            footprints = [Footprint(each.name, each.start_s, each.memory_mb) for each in servers]
+            footprints = footprints_of(servers, rows, mixed_rows, tokens)
         print(f"pressure: {kind}")
         show(rows, mixed_rows, footprints, wide_console())
         times += ratios(kind, rows, mixed_rows)

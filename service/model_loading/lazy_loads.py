@@ -44,8 +44,10 @@ class LazyLoads(Generic[Model]):
         """
         task = self.load(name)
         try:
-            async with asyncio.timeout(self._wait_s):
-                return await asyncio.shield(task)
+            if not task.done():
+                async with asyncio.timeout(self._wait_s):
+                    await asyncio.shield(task)
+            return task.result()
         except TimeoutError as error:
             raise ModelLoading(f"model {name!r} is still loading; retry") from error
         except Exception as error:

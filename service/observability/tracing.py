@@ -81,6 +81,8 @@ def describe_request(request_id: str) -> list[tuple[bytes, bytes]]:
         The header `traceparent` for its response, if it has a trace.
     """
     span = get_current_span()
+    if not span.get_span_context().is_valid:
+        return []
     if span.is_recording():
         span.set_attributes({"semblance.request_id": request_id, "url.query": "REDACTED"})
     headers: dict[str, str] = {}

@@ -113,7 +113,7 @@ class Reranking:
     Attributes:
         reranker: the model that orders them, if not the measure does.
         truncated: positions of documents that were truncated.
-        kept: what the kept sentences of all results add up to.
+        kept: the totals of the sentences that are kept of all results; None without `keep`.
         limited: whether the request limits what is read of a document.
     """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -17,7 +18,7 @@ from benchmarks.baselines.environments import PINS
 from benchmarks.baselines.llama_cpp import PACKAGE
 from benchmarks.baselines.servers import OUR_PRECISIONS, OURS, SERVERS, Server, number_type, our_precision
 from benchmarks.speed import serving
-from benchmarks.speed.serving import compare, require_agreement
+from benchmarks.speed.serving import Mixed, compare, footprints_of, require_agreement
 from tests.support.load_generator import LoadResult, LoadRun, get, send_all
 from tests.support.service_monitor import resident_mb
 
@@ -28,7 +29,7 @@ HOLDER = "import time; held = bytearray(b'1' * 2**27); print('ready', flush=True
 class Still:
     """A process that is always there."""
 
-    pid = None
+    pid = os.getpid()
 
     def start(self) -> None: ...
     def stop(self) -> None: ...
@@ -69,6 +70,15 @@ def test_a_server_is_compared_with_ours_of_its_type(monkeypatch: pytest.MonkeyPa
     kinds["vllm"] = "int8"
     row = compare("vllm", (32, 4), all_runs, {"float32": [3200.0, 3200.0, 3200.0]})
     assert (row.like_times, row.in_process_share) == (None, None)
+
+
+def test_hours_of_a_billion_tokens_follow_each_load() -> None:
+    own = {OURS: runs(100)}
+    rows = [compare(OURS, shape, own, {}) for shape in ((1, 32), (32, 4))]
+    mixed = [Mixed(OURS, 10, 1.0, 1.0, 1.0, 1.0, 1.0, large_texts_per_s=50.0, clients_own_share=0.1)]
+    [footprint] = footprints_of(servers(OURS), rows, mixed, (10.0, 100.0))
+    assert footprint.sentences_h == pytest.approx(1e9 / (32 * 100 * 10) / 3600)
+    assert footprint.texts_h == pytest.approx(1e9 / (50 * 100) / 3600)
 
 
 def test_a_server_of_another_model_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
