@@ -132,7 +132,7 @@ class Settings(BaseSettings):
     max_batch_tokens: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
         "auto",
         description="Maximum tokens of the batches that run at the same time: `auto` is 1024 on CPU, where more add "
-        "latency but no throughput, and 16384 on CUDA.",
+        "latency but no throughput, and less where a batch would take longer than 0.1 s; and 16384 on CUDA.",
     )
     max_request_tokens: int = Field(
         2**18, ge=1, description="Maximum tokens to encode for a request, cached texts excluded; 413 above."

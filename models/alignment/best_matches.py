@@ -58,9 +58,7 @@ class BestMatches:
 
     def score_matrix(self, left: Sequence[TokenEmbeddings], right: Sequence[TokenEmbeddings]) -> Doubles:
         """(c1, c2) s of each left text with each right one."""
-        if self.matched is not whole_text:  # and else, `RaggedTexts` are not copied
-            left, right = ([self.matched(text) for text in side] for side in (left, right))
-        return self.combined(*best_match_means(left, right, self.mass))
+        return self.combined(*best_match_means(left, right, self.mass, self.matched))
 
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
         """Parts h_ij; where only words take part, special tokens have none."""

@@ -17,6 +17,8 @@ from semblance.models.text import Booleans
 BLOCK_BYTES = 16 << 20  # memory of one block of cosines, and of the candidates' vectors of that block
 
 Mass: TypeAlias = Callable[[TokenEmbeddings], Booleans | Floats]
+Matched: TypeAlias = Callable[[TokenEmbeddings], TokenEmbeddings]
+"""All tokens of a text, as `whole_text`, or its own tokens with the weights by which they count."""
 
 
 def cosine_matrix(a: TokenEmbeddings, b: TokenEmbeddings) -> Doubles:
@@ -79,7 +81,9 @@ def words_only(embeddings: TokenEmbeddings) -> TokenEmbeddings:
     """
     own = own_tokens(embeddings)
     phrases = embeddings.phrases and embeddings.phrases.at(own)
-    vectors, weights = embeddings.token_vectors()[own], embeddings.weights[own]
+    first, count = int(own.argmax()), int(own.sum())
+    places = slice(first, first + count) if own[first : first + count].all() else own  # a slice is not copied
+    vectors, weights = embeddings.token_vectors()[places], embeddings.weights[places]
     return replace(embeddings, vectors=vectors, weights=weights, text=None, phrases=phrases, special=None)
 
 
@@ -104,6 +108,7 @@ def best_match_means(
     left: Sequence[TokenEmbeddings],
     right: Sequence[TokenEmbeddings],
     mass: Mass = all_tokens,
+    matched: Matched = whole_text,
     block_bytes: int = BLOCK_BYTES,
 ) -> tuple[Doubles, Doubles]:
     """Means of best matches between each of c1 texts and each of c2 texts.
@@ -115,7 +120,8 @@ def best_match_means(
     Args:
         left: c1 texts, such as one query.
         right: c2 texts, such as the candidate documents.
-        mass: (n,) how much each token of a text counts in its mean; all can be matched.
+        mass: (n,) how much each matched token of a text counts in its mean.
+        matched: the tokens of a text that take part.
         block_bytes: a multiple of four.
 
     Returns:
@@ -126,39 +132,42 @@ def best_match_means(
     numbers = block_bytes // np.dtype(np.float32).itemsize
     left_tokens, right_tokens = ([len(text.token_vectors()) for text in side] for side in (left, right))
     for rows in split_by_size(left_tokens, math.isqrt(numbers)):
-        above = _Ragged.of(left[rows], mass)
+        above = _Ragged.of(left[rows], mass, matched)
         for columns in split_by_size(right_tokens, numbers // max(above.vectors.shape)):
-            forward[rows, columns], backward[rows, columns] = _means(above, _Ragged.of(right[columns], mass))
+            forward[rows, columns], backward[rows, columns] = _means(above, _Ragged.of(right[columns], mass, matched))
     return forward, backward
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Ragged:
-    """The M tokens of c texts, concatenated.
+    """The M matched tokens of c texts, concatenated.
 
     Attributes:
-        vectors: (M, d) float32.
+        vectors: (L, d) float32, of all tokens.
+        kept: (L,) which of them are matched; None if all are.
         starts: (c,) first row of each text.
         mass: (M,) how much each token counts in the means.
         phrases: of a glossary in each text.
     """
 
     vectors: Floats
+    kept: Booleans | None
     starts: Integers
     mass: Booleans | Floats
     phrases: Sequence[Phrases | None]
 
     @classmethod
-    def of(cls, texts: Sequence[TokenEmbeddings], mass: Mass) -> _Ragged:
-        vectors = concatenated_vectors(texts)
-        starts = np.concatenate(([0], np.cumsum([len(text) for text in texts[:-1]], dtype=np.int64)))
-        masses = np.concatenate([mass(text) for text in texts])
-        return cls(vectors, starts, masses, [text.phrases for text in texts])
+    def of(cls, texts: Sequence[TokenEmbeddings], mass: Mass, matched: Matched) -> _Ragged:
+        parts = [matched(text) for text in texts]
+        kept = None if matched is whole_text else np.concatenate([own_tokens(text) for text in texts])
+        starts = np.concatenate(([0], np.cumsum([len(part) for part in parts[:-1]], dtype=np.int64)))
+        masses = np.concatenate([mass(part) for part in parts])
+        return cls(concatenated_vectors(texts), kept, starts, masses, [part.phrases for part in parts])
 
     @property
     def rows(self) -> list[slice]:
         """The rows of each text."""
-        return [slice(*each) for each in pairwise([*self.starts.tolist(), len(self.vectors)])]
+        return [slice(*each) for each in pairwise([*self.starts.tolist(), len(self.mass)])]
 
     def with_phrases(self) -> Iterator[tuple[slice, Phrases]]:
         """The rows of the texts that have phrases of a glossary."""
@@ -178,11 +187,15 @@ class _Ragged:
 def _means(above: _Ragged, beside: _Ragged) -> tuple[Doubles, Doubles]:
     """`best_match_means` of one block; frees all but the means."""
     cosines = _cosines(above.vectors, beside.vectors)
+    if above.kept is not None:
+        cosines = cosines[above.kept]
+    if beside.kept is not None:
+        cosines = cosines.T[beside.kept].T  # in rows of the taller side, as the product is
     for rows, left in above.with_phrases():
         for columns, right in beside.with_phrases():
             left.override(cosines[rows, columns], right)
     of_rows = np.maximum.reduceat(cosines, beside.starts, axis=1)  # (M1, c2)
-    of_columns = np.empty((len(above.starts), len(beside.vectors)), np.float32)
+    of_columns = np.empty((len(above.starts), len(beside.mass)), np.float32)
     for i, rows in enumerate(above.rows):  # several times faster than reduceat
         cosines[rows].max(axis=0, out=of_columns[i])
     return above.means(of_rows, axis=0), beside.means(of_columns, axis=1)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import TypeAlias
 
 import numpy as np
@@ -35,6 +37,11 @@ class Partners:
     nearest: Floats
     same: Booleans
     crossed: Floats
+
+    @classmethod
+    def join(cls, texts: Sequence[Partners]) -> Partners:
+        """Those of one or more texts, one after another."""
+        return cls(*(np.concatenate([*map(attrgetter(field.name), texts)]) for field in fields(cls)))
 
 
 def partners(a: TextWords, b: TextWords) -> tuple[Partners, Partners]:
@@ -75,31 +82,31 @@ def _denies_same(words: TextWords, found: Partners) -> bool:
 
 def _same_words(a: TextWords, b: TextWords) -> tuple[Rows, Rows]:
     """The partners of one stem: the first with the first, the second with the second, and so on."""
-    places: defaultdict[str, deque[int]] = defaultdict(deque)
-    for j, stem in enumerate(b.stems):
-        places[stem].append(j)
-    left, right = np.full(len(a), -1), np.full(len(b), -1)
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    for j in reversed(range(len(b))):
+        places[b.stems[j]].append(j)
+    left, right = [-1] * len(a), [-1] * len(b)
     for i, stem in enumerate(a.stems):
         if places[stem]:
-            left[i] = places[stem].popleft()
+            left[i] = places[stem].pop()
             right[left[i]] = i
-    return left, right
+    return np.array(left), np.array(right)
 
 
 def _crossed(left: Rows, content: Booleans, other: Booleans) -> tuple[Floats, Floats]:
     rows = np.flatnonzero((left >= 0) & content & other[left])
     columns = left[rows]
     before, after = np.zeros(len(content), np.float32), np.zeros(len(other), np.float32)
-    if len(rows) > 1:
+    if (columns[1:] < columns[:-1]).any():
         crossed = (rows[:, None] < rows) & (columns[:, None] > columns)
         before[rows] = after[columns] = (crossed | crossed.T).sum(axis=1) / (len(rows) - 1)
     return before, after
 
 
 def _partners(same: Rows, free: Booleans, cosines: Floats, crossed: Floats) -> Partners:
-    rows = same
+    rows, own = same, same >= 0
     if free.any():
         places = np.flatnonzero(free)
-        rows = np.where(same < 0, places[cosines[:, places].argmax(axis=1)], same)
+        rows = np.where(own, same, places[cosines[:, places].argmax(axis=1)])
     links = np.where(rows < 0, 0, cosines[np.arange(len(rows)), rows])
-    return Partners(rows, links, cosines.max(axis=1), same >= 0, crossed)
+    return Partners(rows, links, cosines.max(axis=1), own, crossed)

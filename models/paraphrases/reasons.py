@@ -10,9 +10,10 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from semblance.models.paraphrases.classifier import Classified, TextLosses
-from semblance.models.paraphrases.partners import Rows
 from semblance.models.tokenization.passages import Span
 
+Run: TypeAlias = Sequence[int]
+"""Places of words of a text."""
 ReasonKind: TypeAlias = Literal["number", "negation", "replaced", "only", "order"]
 
 LEAST = 0.1  # log-odds that a reason takes; smaller losses are summed
@@ -54,11 +55,12 @@ def _numbers(pair: Classified) -> Iterator[PairReason]:
 
 
 def _negation(pair: Classified) -> Iterator[PairReason]:
-    yield PairReason(
-        "negation",
-        pair.negation,
-        *(_spans(each, np.flatnonzero(each.words.negations)) for each in (pair.left, pair.right)),
-    )
+    if pair.negation <= -LEAST:
+        yield PairReason(
+            "negation",
+            pair.negation,
+            *(_spans(each, np.flatnonzero(each.words.negations).tolist()) for each in (pair.left, pair.right)),
+        )
 
 
 def _words(pair: Classified) -> Iterator[PairReason]:
@@ -78,32 +80,35 @@ def _words(pair: Classified) -> Iterator[PairReason]:
             yield PairReason("only", _loss(pair.right, run), b=_spans(pair.right, run))
 
 
-def _runs(losses: TextLosses) -> list[Rows]:
+def _runs(losses: TextLosses) -> list[list[int]]:
     """Words without a partner of their stem, in groups of neighbors."""
-    words = losses.words
-    rows = np.flatnonzero(~(losses.partners.same | words.numeric | words.negations))
-    return [run for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1) if len(run)]
+    words, runs = losses.words, list[list[int]]()
+    for row in np.flatnonzero(~(losses.partners.same | words.numeric | words.negations)).tolist():
+        if runs and runs[-1][-1] == row - 1:
+            runs[-1].append(row)
+        else:
+            runs.append([row])
+    return runs
 
 
-def _nearest_runs(losses: TextLosses, runs: Sequence[Rows], others: Sequence[Rows]) -> list[int | None]:
+def _nearest_runs(losses: TextLosses, runs: Sequence[Run], others: Sequence[Run]) -> list[int | None]:
     """The run of the other text with the largest link of each; None without one."""
-    place = {int(row): i for i, other in enumerate(others) for row in other}
-    nearest: list[int | None] = []
-    for run in runs:
-        best = run[losses.partners.links[run].argmax()]
-        nearest.append(place.get(int(losses.partners.rows[best])))
-    return nearest
+    place = {row: i for i, other in enumerate(others) for row in other}
+    links, rows = losses.partners.links.tolist(), losses.partners.rows.tolist()
+    return [place.get(rows[max(run, key=links.__getitem__)]) for run in runs]
 
 
-def _loss(losses: TextLosses, run: Rows) -> float:
-    return float(losses.wording[run].sum())
+def _loss(losses: TextLosses, run: Run) -> float:
+    return float(losses.wording[run[0] : run[-1] + 1].sum())
 
 
 def _order(pair: Classified) -> Iterator[PairReason]:
     """Words that stand on another side of others."""
     loss = float(pair.left.order.sum() + pair.right.order.sum())
-    yield PairReason("order", loss, *(_spans(each, np.flatnonzero(each.order)) for each in (pair.left, pair.right)))
+    if loss <= -LEAST:
+        places = (_spans(each, np.flatnonzero(each.order).tolist()) for each in (pair.left, pair.right))
+        yield PairReason("order", loss, *places)
 
 
-def _spans(losses: TextLosses, rows: Rows) -> tuple[Span, ...]:
-    return tuple((int(start), int(end)) for start, end in losses.words.units.spans[rows])
+def _spans(losses: TextLosses, rows: Run) -> tuple[Span, ...]:
+    return tuple((start, end) for start, end in losses.words.units.spans[rows].tolist())

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import accumulate, compress, pairwise
+from typing import Self
 
 import numpy as np
 
-from semblance.models.embeddings import Floats, TokenEmbeddings
+from semblance.models.embeddings import Floats, Integers, TokenEmbeddings
 from semblance.models.explanation import tokens_of
 from semblance.models.files.word_lists import lines_of
 from semblance.models.paraphrases.negations import negations
 from semblance.models.paraphrases.numbers import Number
 from semblance.models.paraphrases.quantities import quantities
 from semblance.models.text import Booleans, Units
-from semblance.models.tokenization.function_words import likeliest_language, say_much
+from semblance.models.tokenization.function_words import likeliest_and_content, likeliest_language
 from semblance.models.tokenization.terms import has_stems, stems_of
 
 ENGLISH = ("en",)
@@ -56,10 +58,29 @@ class TextWords:
         Raises:
             ValueError: the embeddings have no text, or no token vectors.
         """
-        tokens = tokens_of(embeddings)
-        units, starts = tokens.units().by_word()
-        vectors = embeddings.token_vectors()[~tokens.special].astype(np.float32)
-        return cls.with_sums(units, np.add.reduceat(vectors, starts, axis=0), languages)
+        return cls.of_all([embeddings], languages)[0]
+
+    @classmethod
+    def of_all(cls, texts: Sequence[TokenEmbeddings], languages: Sequence[str] = ENGLISH) -> list[Self]:
+        """Words of texts, each as by `of`: their vectors are summed at once, in less time.
+
+        Raises:
+            ValueError: as `of`.
+        """
+        if not texts:
+            return []
+        tokens = [tokens_of(each) for each in texts]
+        units, starts = zip(*(each.units().by_word() for each in tokens), strict=True)
+        rows = [np.flatnonzero(~each.special) for each in tokens]
+        firsts = _firsts(map(len, tokens))
+        sums = _sums(
+            np.concatenate([each.token_vectors() for each in texts]),
+            np.concatenate([row + first for row, first in zip(rows, firsts, strict=False)]),
+            np.concatenate([start + first for start, first in zip(starts, _firsts(map(len, rows)), strict=False)]),
+        )
+        places = pairwise(_firsts(map(len, units)))
+        vectors = _unit(sums)
+        return [cls._of(own, vectors[slice(*place)], languages) for own, place in zip(units, places, strict=True)]
 
     @classmethod
     def with_sums(cls, units: Units, sums: Floats, languages: Sequence[str] = ENGLISH) -> TextWords:
@@ -70,17 +91,21 @@ class TextWords:
             sums: of each of them.
             languages: as in `of`.
         """
+        return cls._of(units, _unit(sums), languages)
+
+    @classmethod
+    def _of(cls, units: Units, vectors: Floats, languages: Sequence[str]) -> Self:
         words = units.texts
-        language = likeliest_language(words, languages)
+        folded = [word.casefold() for word in words]
+        language, content = likeliest_and_content(folded, languages)
         found = quantities(units.text, language)
         real = np.array([word.isalnum() or any(map(str.isalnum, word)) for word in words], np.bool_)
-        folded = [word.casefold() for word in words]
         return cls(
             units=units.at(np.flatnonzero(real)),
-            vectors=_unit(sums[real]),
-            stems=[stem for stem, kept in zip(_stems(folded, language), real, strict=True) if kept],
-            content=np.array(say_much(words), np.bool_)[real],
-            negations=np.array(negations(words, language), np.bool_)[real],
+            vectors=vectors[real],
+            stems=[*compress(_stems(folded, language), real.tolist())],
+            content=np.array(content, np.bool_)[real],
+            negations=np.array(negations(folded, language), np.bool_)[real],
             numeric=_numeric(units, found)[real],
             numbers=found,
             language=language,
@@ -90,21 +115,28 @@ class TextWords:
         return len(self.units)
 
 
-def words_of_pair(
-    a: TokenEmbeddings, b: TokenEmbeddings, languages: Sequence[str] = ENGLISH
-) -> tuple[TextWords, TextWords]:
-    """The words of two texts, in the likeliest language of both together if theirs differ.
+def words_of_pairs(
+    pairs: Sequence[tuple[TokenEmbeddings, TokenEmbeddings]], languages: Sequence[str] = ENGLISH
+) -> list[tuple[TextWords, TextWords]]:
+    """The words of two texts each, in the likeliest language of both together if theirs differ.
 
     Raises:
         ValueError: as `TextWords.of`.
     """
-    left, right = TextWords.of(a, languages), TextWords.of(b, languages)
+    words = TextWords.of_all([text for pair in pairs for text in pair], languages)
+    read = zip(pairs, words[::2], words[1::2], strict=True)
+    return [_in_one_language(pair, left, right, languages) for pair, left, right in read]
+
+
+def _in_one_language(
+    pair: tuple[TokenEmbeddings, TokenEmbeddings], left: TextWords, right: TextWords, languages: Sequence[str]
+) -> tuple[TextWords, TextWords]:
     if left.language == right.language:
         return left, right
     both = likeliest_language([*left.units.texts, *right.units.texts], languages)
     if both is None or both not in languages:
         return left, right
-    return TextWords.of(a, (both,)), TextWords.of(b, (both,))
+    return TextWords.of(pair[0], (both,)), TextWords.of(pair[1], (both,))
 
 
 def _stems(words: Sequence[str], language: str | None) -> Sequence[str]:
@@ -128,7 +160,26 @@ def _numeric(units: Units, found: Sequence[Number]) -> Booleans:
     return numeric
 
 
+def _firsts(counts: Iterable[int]) -> list[int]:
+    """Places of the first ones of parts of these lengths, and the end."""
+    return [0, *accumulate(counts)]
+
+
+def _sums(vectors: Floats, rows: Integers, starts: Integers) -> Floats:
+    """(n, d) float32 sums of some rows for each word.
+
+    `np.add.reduceat` takes ten times as long where rows are that long.
+    """
+    sums = vectors[rows[starts]].astype(np.float32, copy=False)
+    counts = np.diff(starts, append=len(rows))
+    for more in range(1, counts.max(initial=1)):
+        longer = np.flatnonzero(counts > more)
+        sums[longer] += vectors[rows[starts[longer] + more]]
+    return sums
+
+
 def _unit(vectors: Floats) -> Floats:
-    lengths = np.sqrt(np.vecdot(vectors, vectors))[:, None]
-    unit: Floats = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    lengths = np.sqrt(np.vecdot(vectors, vectors))
+    lengths[lengths == 0] = 1.0
+    unit: Floats = vectors / lengths[:, None]
     return unit

@@ -27,7 +27,11 @@ def say_much(words: Sequence[str]) -> list[bool]:
     ([False, True, False, True], [False, True, False, False, True])
     """
     folded = [word.casefold() for word in words]
-    known = _lists().get(_language(folded, _counts(folded)) or "", frozenset())
+    return _say_much(folded, _counts(folded))
+
+
+def _say_much(folded: Sequence[str], counts: Counter[str]) -> list[bool]:
+    known = _lists().get(_language(folded, counts) or "", frozenset())
     return [word not in known and (word.isalnum() or any(map(_means, word))) for word in folded]
 
 
@@ -48,8 +52,9 @@ def language_of(words: Sequence[str]) -> str | None:
 
 def _language(words: Sequence[str], counts: Counter[str]) -> str | None:
     """`language_of` words, from the counts of their function words."""
-    best = max(_lists(), key=counts.__getitem__)
-    if counts[best] >= _LEAST or not _LATIN.search("".join(_lists()[best])):
+    most = max(counts.values(), default=0)
+    best = next(language for language in _lists() if counts.get(language, 0) == most)
+    if most >= _LEAST or best not in _latin_languages():
         return best
     first = next(iter(_lists()))
     return best if best == first and (counts[best] or _LATIN.search("".join(words))) else None
@@ -64,7 +69,17 @@ def likeliest_language(words: Sequence[str], languages: Sequence[str]) -> str | 
     >>> likeliest_language(["Das", "ist", "da"], ["en"]), likeliest_language(["Das", "Paket"], ["en", "de"])
     ('de', 'de')
     """
-    counts = _counts(word.casefold() for word in words)
+    folded = [word.casefold() for word in words]
+    return _likeliest(folded, _counts(folded), languages)
+
+
+def likeliest_and_content(folded: Sequence[str], languages: Sequence[str]) -> tuple[str | None, list[bool]]:
+    """Results of `likeliest_language` and `say_much` for words in lower case, counted once."""
+    counts = _counts(folded)
+    return _likeliest(folded, counts, languages), _say_much(folded, counts)
+
+
+def _likeliest(words: Sequence[str], counts: Counter[str], languages: Sequence[str]) -> str | None:
     text = "".join(words)
     latin = _LATIN.search(text) or not any(map(str.isalpha, text))
     possible = [language for language in languages if _is_possible(language, counts) and (latin or counts[language])]
@@ -80,6 +95,12 @@ def _counts(words: Iterable[str]) -> Counter[str]:
     """Counts of the function words of each language that occur, of words in lower case."""
     languages = _languages()
     return Counter(language for word in words if word in languages for language in languages[word])
+
+
+@cache
+def _latin_languages() -> frozenset[str]:
+    """The languages of Latin letters."""
+    return frozenset(language for language, words in _lists().items() if _LATIN.search("".join(words)))
 
 
 @cache

@@ -12,6 +12,7 @@ word boundaries of Unicode (UAX 29), only where words have no other spaces; else
 from __future__ import annotations
 
 import re
+import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
@@ -140,9 +141,19 @@ def words_of_stem(word: str, words: Sequence[str], language: str) -> list[str]:
     return [each for each, stem in zip(words, stems, strict=True) if stem == own]
 
 
+class _Stemmers(threading.local):
+    """Stemmers of a thread by language; each keeps the stems of ten thousand words."""
+
+    def __init__(self) -> None:
+        self.of = cache(Stemmer)
+
+
+_STEMMERS = _Stemmers()
+
+
 def stems_of(words: Sequence[str], language: str) -> list[str]:
     """The stems of words in the form of `fold`, by the Snowball algorithm of a language."""
-    stems: list[str] = Stemmer(language).stemWords(words)
+    stems: list[str] = _STEMMERS.of(language).stemWords(words)
     return stems
 
 

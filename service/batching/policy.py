@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,11 +35,13 @@ class Limits:
         window: number of queued texts considered for a batch.
         request_tokens: maximum tokens of one call.
         queued_tokens: maximum tokens in the queue; background calls do not count.
+        batch_s: seconds that a batch should take at most: a small request waits for those that run. See `MIN_BATCH`.
     """
 
     batch_tokens: int
     request_tokens: int
     queued_tokens: int
+    batch_s: float = math.inf
     window: int = 1024
 
 

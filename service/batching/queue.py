@@ -16,6 +16,7 @@ from semblance.service.observability.metrics import Metrics
 from semblance.service.threads import Completion
 
 MAX_RETRY_AFTER_S = 120  # the load may have changed by then
+MIN_BATCH = 128  # tokens that a batch may always have: a smaller one costs much more a token
 THROUGHPUT_DECAY = 0.9  # weight of a batch relative to the next one: about the last ten count
 
 
@@ -26,7 +27,8 @@ class Queue:
         self._limits = limits
         self._metrics = metrics
         self._clock = clock
-        self._throughput = Throughput()
+        self._throughput = Throughput()  # of all threads
+        self._pace = Throughput()  # of one batch
         self._turns = Turns(limits)
         self._in_flight: dict[Hashable, QueuedText] = {}  # waiting or running
 
@@ -66,7 +68,7 @@ class Queue:
 
         It is empty only if no text waits.
         """
-        batch = self._turns.take(self._clock(), share)
+        batch = self._turns.take(self._clock(), share, self._tokens_in_time())
         self._update_metrics()
         return batch
 
@@ -94,7 +96,9 @@ class Queue:
             touched |= self._answer(text, result)
         for request in touched:
             request.batches.append((max(now - seconds, request.submitted), now))  # it may have joined a running batch
-        self._throughput.add(sum(text.candidate.tokens for text in batch), seconds / running)
+        tokens = sum(text.candidate.tokens for text in batch)
+        self._throughput.add(tokens, seconds / running)
+        self._pace.add(tokens, seconds)
         return _completed(touched)
 
     def fail(self, text: QueuedText) -> list[Completion]:
@@ -128,6 +132,11 @@ class Queue:
         self._turns.clear()
         self._in_flight.clear()
         return [Completion(request.future, error=error) for request in requests]
+
+    def _tokens_in_time(self) -> float:
+        """Tokens of a batch that takes no longer than it should."""
+        rate = self._pace.tokens_per_s
+        return math.inf if rate is None else max(rate * self._limits.batch_s, MIN_BATCH)
 
     def _admit(self, request: QueuedRequest, keys: Sequence[Hashable]) -> None:
         """Reject a request that exceeds a limit; under the lock of `put`, so that bursts count."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
@@ -59,18 +60,19 @@ class Turns:
             text.candidate = candidate
             self.add(text)
 
-    def take(self, now: float, share: int = 1) -> list[QueuedText]:
+    def take(self, now: float, share: int = 1, most: float = math.inf) -> list[QueuedText]:
         """Remove and return the next batch; empty only if no text waits.
 
         Args:
             now: the current time, on the clock of the due times.
             share: threads that are free for batches, among which the waiting texts are divided.
+            most: tokens of the batch, if that is less than the limit.
         """
         self._clean()
         order = turn_order((texts[0].candidate for texts in self._waiting.values()), self._debts, now)
         in_order = chain.from_iterable(self._waiting[caller] for caller in order)
         window = list(islice(in_order, self._limits.window))
-        limits = replace(self._limits, batch_tokens=self._budget(share))
+        limits = replace(self._limits, batch_tokens=int(min(self._budget(share), most)))
         batch = [window[i] for i in next_batch([text.candidate for text in window], limits, self._debts)]
         for text in batch:
             self._waiting[text.candidate.caller].remove(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from semblance.models.model_files.cross_encoder import CrossEncoderFiles
 from semblance.models.model_files.source import ModelFiles
@@ -16,6 +17,8 @@ from semblance.service.observability.metrics import Metrics
 from semblance.service.settings import Settings
 from semblance.service.usecases.documents.embed import DocumentEmbedder
 from semblance.service.usecases.text_embedder import TextEmbedder
+
+BATCH_S = 0.1  # of a batch on a CPU: a shorter one costs more a text
 
 
 def open_worker(
@@ -29,10 +32,11 @@ def open_worker(
     `on_lost` is called if a device or a thread fails for good.
     """
     gpu = device_for(models, settings).startswith("cuda")
-    batch_tokens = settings.max_batch_tokens
-    if batch_tokens == "auto":
-        batch_tokens = 16_384 if gpu else 1024
-    limits = Limits(batch_tokens, settings.max_request_tokens, settings.max_queued_tokens)
+    limits = Limits(16_384 if gpu else 1024, settings.max_request_tokens, settings.max_queued_tokens)
+    if settings.max_batch_tokens != "auto":
+        limits = replace(limits, batch_tokens=settings.max_batch_tokens)
+    elif not gpu:
+        limits = replace(limits, batch_s=BATCH_S)
     # a GPU runs batches one after the other; on a CPU each core runs one
     return Worker(limits, metrics, settings.idle_check_s, on_lost, 1 if gpu else cores(settings))
 

@@ -19,7 +19,7 @@ from semblance.service.errors import IndexDamaged
 from semblance.service.filters import Filter
 from semblance.service.indexes.columns.array_file import MappedArrays, write_arrays
 from semblance.service.indexes.engine_choice import suits
-from semblance.service.indexes.nearest import NearestDocuments
+from semblance.service.indexes.nearest import NearestDocuments, ThresholdRows
 from semblance.service.indexes.passage_rows import PassageRows, entries_of
 from semblance.service.indexes.shared_lock import SharedLock
 from semblance.service.indexes.terms.bm25 import TextTerms
@@ -149,7 +149,8 @@ class CollectionIndex:
         keys = [query.tobytes() for query in queries]  # equal ones are searched once
         vectors = dict(zip(keys, queries, strict=True))
         distinct = list(vectors)
-        at_a_time = max(1, min(QUERIES_PER_LOCK, HITS_PER_LOCK // k))
+        above = min_score > -math.inf and isinstance(self._rows, ThresholdRows)  # then most have few hits
+        at_a_time = QUERIES_PER_LOCK if above else max(1, min(QUERIES_PER_LOCK, HITS_PER_LOCK // k))
         hits: dict[bytes, list[Hit]] = {}
         for start in until_left(range(0, len(distinct), at_a_time)):
             part = distinct[start : start + at_a_time]

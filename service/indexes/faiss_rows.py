@@ -94,6 +94,13 @@ def use_threads(count: int) -> None:
     faiss.omp_set_num_threads(count)
 
 
+def flat_rows(flat: Any) -> Floats:
+    """(n, d) view of the rows of a flat index."""
+    flat = faiss.downcast_index(flat)
+    rows: Floats = faiss.rev_swig_ptr(flat.get_xb(), flat.ntotal * flat.d).reshape(flat.ntotal, flat.d)
+    return rows
+
+
 def selector(allowed: BitMap, count: int) -> Any:
     """Convert allowed rows, of `count`, to a FAISS selector; None if all are allowed."""
     if len(allowed) == count:

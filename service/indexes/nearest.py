@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from pyroaring import BitMap
@@ -20,6 +20,17 @@ SCANNED_ROWS = 10_000
 SCAN_CHUNK = 4096  # rows in memory at a time: 6 MB at 384 dimensions
 
 _Scored: TypeAlias = list[tuple[int, float]]  # rows with their scores
+
+
+@runtime_checkable
+class ThresholdRows(Protocol):
+    """Rows of an engine that finds those above a threshold in less time than the nearest."""
+
+    def search_above(self, queries: Floats, k: int, allowed: BitMap, least: float) -> list[Sequence[int]]:
+        """Find up to k of the `allowed` rows for each of (q, d) queries, most similar first.
+
+        Where fewer, all those whose product is `least` or more.
+        """
 
 
 class NearestDocuments:
@@ -53,7 +64,7 @@ class NearestDocuments:
         directed = np.flatnonzero(queries.any(axis=1))
         hits = [[] if query.any() or min_score > 0 else self._first(k, allowed) for query in queries]
         if len(directed):
-            for i, scored in zip(directed, self._nearest(queries[directed], k, allowed), strict=True):
+            for i, scored in zip(directed, self._nearest(queries[directed], k, allowed, min_score), strict=True):
                 hits[i] = self._to_hits([each for each in scored if each[1] >= min_score])[:k]
         if passages == 1 or not self._documents.any_cut:
             return hits
@@ -79,9 +90,21 @@ class NearestDocuments:
         """The hits of the zero vector, to which all documents are equal."""
         return [Hit(doc_id, 0.0, [PassageHit(0, 0.0)]) for doc_id in self._documents.first_ids(k, allowed)]
 
-    def _nearest(self, queries: Floats, k: int, allowed: BitMap) -> Iterator[_Scored]:
-        """The nearest rows of each query, of k documents and of all that tie with the last."""
+    def _nearest(self, queries: Floats, k: int, allowed: BitMap, min_score: float) -> Iterator[_Scored]:
+        """The nearest rows of each query, of k documents and of all that tie with the last.
+
+        Those below `min_score` may be missing.
+        """
         count = min(rescored_rows(k) if self._rows.rounds else k + 1, len(allowed))
+        if min_score > -math.inf and isinstance(self._rows, ThresholdRows):
+            for query, rows in zip(
+                queries, self._rows.search_above(queries, count, allowed, min_score - ROUNDING), strict=True
+            ):
+                if len(rows) < count:
+                    yield list(zip(rows, self.scores(query, rows), strict=True))
+                else:
+                    yield self._with_ties(query, k, allowed, rows)
+            return
         for query, rows in zip(queries, nearest_rows(self._rows, queries, count, allowed), strict=True):
             yield self._with_ties(query, k, allowed, rows)
 

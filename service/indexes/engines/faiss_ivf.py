@@ -11,7 +11,7 @@ import numpy as np
 from pyroaring import BitMap
 
 from semblance.models.embeddings import Floats
-from semblance.service.indexes.faiss_rows import FaissRows, selector
+from semblance.service.indexes.faiss_rows import FaissRows, flat_rows, selector
 from semblance.service.indexes.postings import RowNumbers, row_numbers
 
 # measured on 100,000 sentence vectors and on 1,000,000 clustered ones: benchmarks/quality/index_recall.py
@@ -115,7 +115,7 @@ class FaissIvf(FaissRows):
         """(q,) lists to compare, so that a filter costs no recall."""
         if len(allowed) == len(self):
             return np.full(len(queries), self._least_probes)
-        nearest = np.argsort(queries @ -_vectors_of(self._index.quantizer).T, axis=1)
+        nearest = np.argsort(queries @ -flat_rows(self._index.quantizer).T, axis=1)
         compared = np.cumsum(self._allowed_per_list(allowed)[nearest], axis=1)
         share = len(allowed) / len(self)
         unfiltered = len(self) * self._least_probes / self._index.nlist
@@ -129,10 +129,3 @@ class FaissIvf(FaissRows):
         places = faiss.rev_swig_ptr(self._index.direct_map.array.data(), len(self))
         counted = row_numbers(allowed[::step])
         return step * np.bincount(places[counted] >> 32, minlength=self._index.nlist)
-
-
-def _vectors_of(flat: Any) -> Floats:
-    """(n, d) view of the rows of a flat index."""
-    flat = faiss.downcast_index(flat)
-    rows: Floats = faiss.rev_swig_ptr(flat.get_xb(), flat.ntotal * flat.d).reshape(flat.ntotal, flat.d)
-    return rows

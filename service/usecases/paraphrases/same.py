@@ -12,7 +12,7 @@ from semblance.service.threads import until_left
 from semblance.service.turns import in_thread
 from semblance.service.usecases.documents.index import document_response
 from semblance.service.usecases.paraphrases.nearest import JudgeNearest, classifier_of
-from semblance.service.usecases.paraphrases.verdicts import READ, verdict
+from semblance.service.usecases.paraphrases.verdicts import READ, verdicts
 from semblance.service.usecases.request_fields import (
     RequestLimits,
     requested_filter,
@@ -20,6 +20,8 @@ from semblance.service.usecases.request_fields import (
     require_at_most,
 )
 from semblance.service.usecases.text_embedder import InputText, TextEmbedder
+
+BLOCK = 64  # pairs that are classified at once
 
 
 class Same:
@@ -61,7 +63,8 @@ class Same:
         sides = list(zip(texts.embeddings[: len(pairs)], texts.embeddings[len(pairs) :], strict=True))
 
         def judge() -> list[Verdict]:
-            return [verdict(served, a, b) for a, b in until_left(sides)]
+            blocks = until_left(sides[start : start + BLOCK] for start in range(0, len(sides), BLOCK))
+            return [each for block in blocks for each in verdicts(served, block)]
 
         return Verdicts(
             verdicts=await in_thread(judge),

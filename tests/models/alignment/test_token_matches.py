@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semblance.models.alignment.ragged import split_by_size
-from semblance.models.alignment.token_matches import BLOCK_BYTES, best_match_means
+from semblance.models.alignment.token_matches import BLOCK_BYTES, best_match_means, token_weights, words_only
 from semblance.models.embeddings import TokenEmbeddings
 from tests.support.plain_measures import one_way
 from tests.support.token_matrices import embeddings_of, token_embeddings
@@ -30,6 +30,17 @@ def test_any_block_size_agrees_with_one_block_and_with_loops(
         assert whole[side].shape == (len(left), len(right))
         assert blocks[side] == pytest.approx(whole[side], abs=1e-6)
         assert whole[side] == pytest.approx(np.reshape(looped, whole[side].shape), abs=1e-6)
+
+
+@given(left=texts, right=texts, block_numbers=st.integers(1, 400))
+def test_words_are_matched_as_in_texts_of_nothing_else(
+    left: list[TokenEmbeddings], right: list[TokenEmbeddings], block_numbers: int
+) -> None:
+    """Wherever the special tokens are."""
+    together = best_match_means(left, right, token_weights, words_only, block_bytes=4 * block_numbers)
+    own_left, own_right = ([words_only(text) for text in side] for side in (left, right))
+    for found, expected in zip(together, best_match_means(own_left, own_right, token_weights), strict=True):
+        assert found == pytest.approx(expected, abs=1e-6)
 
 
 def random_text(tokens: int) -> TokenEmbeddings:

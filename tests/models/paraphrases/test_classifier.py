@@ -69,6 +69,18 @@ def test_the_order_of_a_pair_does_not_matter(a: str, b: str, seed: int) -> None:
     assert there.log_odds == pytest.approx(back.log_odds, abs=1e-5)
 
 
+@given(st.lists(st.tuples(TEXTS, TEXTS), max_size=6), st.integers(0, 99))
+def test_pairs_together_have_the_parts_of_each_alone(pairs: list[tuple[str, str]], seed: int) -> None:
+    made = classifier(seed)
+    words = [(words_of(a), words_of(b)) for a, b in pairs]
+    for both, together in zip(words, made.classify_all(words), strict=True):
+        alone = made.classify(*both)
+        assert together.log_odds == alone.log_odds
+        assert reasons(together) == reasons(alone)
+        for one, other in ((together.left, alone.left), (together.right, alone.right)):
+            assert (one.words, one.missing, one.total) == (other.words, other.missing, other.total)
+
+
 @given(TEXTS, st.integers(0, 99))
 def test_equal_texts_have_the_base(text: str, seed: int) -> None:
     made = classifier(seed)

@@ -42,3 +42,13 @@ def test_places_are_in_order_within_the_text(text: str, language: str | None) ->
 @given(st.integers(2, 10**6))
 def test_digits_have_their_value_with_groups_and_without(number: int) -> None:
     assert [found.value for found in numbers(f"{number} or {number:,}", "en")] == [number, number]
+
+
+MAYBE_NUMBERS = "a one o two hundred and point second vingt neuf et un mil e y og en zwei drei"
+
+
+@given(st.lists(st.sampled_from(MAYBE_NUMBERS.split())), st.sampled_from(["en", "de", "fr", "es", "pt", "da"]))
+def test_a_digit_elsewhere_changes_no_number_in_words(words: list[str], language: str) -> None:
+    text = " ".join(words)
+    *before, digit = numbers(f"{text} ; 7", language)
+    assert (before, digit.value) == (numbers(text, language), 7)

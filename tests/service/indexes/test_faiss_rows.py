@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from unittest import mock
 
 import faiss
 import numpy as np
@@ -19,7 +20,7 @@ from pyroaring import BitMap
 from semblance.models import catalogue
 from semblance.models.embeddings import unit_rows
 from semblance.service.indexes.collection_index import CollectionIndex
-from semblance.service.indexes.engines import faiss_ivf, faiss_ivf_sq8
+from semblance.service.indexes.engines import faiss_flat, faiss_ivf, faiss_ivf_sq8
 from semblance.service.indexes.faiss_rows import complement, selector
 from semblance.service.indexes.postings import row_numbers
 from semblance.service.ports.device import Device
@@ -123,3 +124,21 @@ def test_faiss_writes_nothing_into_the_log(tmp_path: Path) -> None:
     ran = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=CEILING_S, check=False)
     assert ran.stderr == ""
     assert ran.stdout == "No space left on device\n" * 2 * len(FAISS_ENGINES)
+
+
+@given(rows=ROWS.filter(len), k=st.integers(1, 60), least=st.floats(-0.5, 1), seed=st.integers(0, 9))
+def test_rows_above_a_threshold_are_the_nearest_that_reach_it(rows: set[int], k: int, least: float, seed: int) -> None:
+    """Also across blocks."""
+    random = np.random.default_rng(seed)
+    vectors = unit_rows(random.normal(size=(COUNT, 3))).astype(np.float32)
+    queries = unit_rows(random.normal(size=(5, 3))).astype(np.float32)
+    engine = faiss_flat.FaissFlat(3)
+    engine.add(vectors)
+    with mock.patch.object(faiss_flat, "BLOCK_ROWS", 32):
+        above = engine.search_above(queries, k, BitMap(rows), least)
+    products = queries.astype(np.float64) @ vectors.T
+    for own, found, nearest in zip(products, above, engine.search(queries, k, BitMap(rows)), strict=True):
+        reached = [row for row in nearest if own[row] >= least + 1e-6]
+        assert [*found[: len(reached)]] == [*reached]
+        assert rows.issuperset(found)
+        assert all(own[row] >= least - 1e-6 for row in found) or [*found] == [*nearest]
