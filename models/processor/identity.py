@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from pathlib import Path
 
@@ -10,9 +11,14 @@ _IDENTIFYING = ("vendor_id", "model name", "CPU implementer", "CPU part", "flags
 
 
 def processor() -> list[str]:
-    """Architecture, model and features of the processor, as far as the system names them."""
+    """Architecture, model and features of the processor, as far as they are known and in use."""
     try:
         lines = _CPU_INFO.read_text("utf-8").partition("\n\n")[0].splitlines()
     except OSError:
         lines = []
-    return [platform.machine(), *(line for line in lines if line.partition("\t")[0] in _IDENTIFYING)]
+    limit = os.environ.get("ONEDNN_MAX_CPU_ISA")
+    return [
+        platform.machine(),
+        *([limit] if limit else []),
+        *(line for line in lines if line.partition("\t")[0] in _IDENTIFYING),
+    ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,11 +19,9 @@ def unused_models() -> Iterator[None]:
     """Leave out of imports in the block what only models in use need.
 
     What validates and serializes a model is made when it is first used, and FastAPI's part of it, too. FastAPI ignores
-    a warning of pydantic while it makes that; so does this process from now on. To refuse models of pydantic 1, FastAPI
-    imports it where it can: in this process, which has none, it counts as not installed.
+    a warning of pydantic while it makes that; so does this process from now on.
     """
     warnings.filterwarnings("ignore", category=UnsupportedFieldAttributeWarning)
-    sys.modules.setdefault("pydantic.v1", None)  # type: ignore[arg-type]  # so that its import fails
     for base in _BASES:
         base.model_config["defer_build"] = True
     try:
