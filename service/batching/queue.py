@@ -8,7 +8,7 @@ from itertools import accumulate
 
 from semblance.models.embeddings import TokenEmbeddings
 from semblance.models.text import TokenizedText
-from semblance.service.batching.policy import Candidate, Limits, due_time, room_of
+from semblance.service.batching.policy import MIN_BATCH, Candidate, Limits, due_time, room_of
 from semblance.service.batching.requests import QueuedRequest, QueuedText
 from semblance.service.batching.turns import Turns
 from semblance.service.errors import Overloaded, TooManyTokens
@@ -16,7 +16,6 @@ from semblance.service.observability.metrics import Metrics
 from semblance.service.threads import Completion
 
 MAX_RETRY_AFTER_S = 120  # the load may have changed by then
-MIN_BATCH = 128  # tokens that a batch may always have: a smaller one costs much more a token
 THROUGHPUT_DECAY = 0.9  # weight of a batch relative to the next one: about the last ten count
 
 

@@ -16,7 +16,7 @@ from semblance.models.encoders.checked import model_failed, unusable
 from semblance.models.errors import DeviceLost, ModelFailed
 from semblance.models.protocols import Encoder
 from semblance.models.text import Role, TokenizedText, Truncate
-from semblance.service.batching.policy import Limits
+from semblance.service.batching.policy import MIN_BATCH, Limits
 from semblance.service.batching.queue import Queue
 from semblance.service.batching.requests import QueuedRequest, QueuedText
 from semblance.service.batching.tokenizer import TokenizerThread
@@ -29,7 +29,6 @@ from semblance.service.threads import deliver
 log = logging.getLogger(__name__)
 
 STOP_TIMEOUT_S = 0.3  # for the running batches, whose callers are gone
-MIN_LIMIT = 256  # tokens of a batch, however many threads share the limit: smaller ones cost more a token
 
 
 class Worker:
@@ -58,7 +57,7 @@ class Worker:
         self._clock = clock
         self.max_request_tokens = limits.request_tokens
         self._tokenizer = TokenizerThread()
-        batch_tokens = min(limits.batch_tokens, max(limits.batch_tokens // threads, MIN_LIMIT))
+        batch_tokens = min(limits.batch_tokens, max(limits.batch_tokens // threads, MIN_BATCH))
         self._queue = Queue(replace(limits, batch_tokens=batch_tokens), metrics, clock)
         self._wake = threading.Condition()
         self._stopping = False

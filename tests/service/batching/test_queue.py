@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from semblance.service.batching.policy import Limits
-from semblance.service.batching.queue import MIN_BATCH, Queue
+from semblance.service.batching.policy import MIN_BATCH, Limits
+from semblance.service.batching.queue import Queue
 from semblance.service.batching.requests import QueuedRequest, QueuedText
 from semblance.service.observability.metrics import Metrics
 from tests.service.batching.slow_encoder import SlowEncoder
@@ -30,7 +30,7 @@ def encode(queue: Queue, batch: Sequence[QueuedText], seconds: float) -> None:
     queue.finish(batch, SLOW.encode([text.text for text in batch], "tokens"), seconds)
 
 
-@pytest.mark.parametrize(("seconds", "expected"), [(2.0, MIN_BATCH), (0.5, 200), (0.1, 1000), (0.01, 1000)])
+@pytest.mark.parametrize(("seconds", "expected"), [(2.0, MIN_BATCH), (0.25, 400), (0.1, 1000), (0.01, 1000)])
 async def test_a_batch_takes_no_longer_than_it_should(seconds: float, expected: int) -> None:
     queue = queue_of(2000)
     first = queue.take()
