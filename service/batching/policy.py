@@ -13,9 +13,7 @@ from semblance.service.ports.embedding import Urgency
 DELAY_S_PER_TOKEN = 0.001  # a request of 20 tokens overtakes those of 40 or more that arrived up to 20 ms earlier
 BULK_DELAY_S = 15.0  # background work waits at most this long for requests that arrived later
 PADDING_SLACK = 16  # tokens of padding that are always accepted: a batch of its own would cost as much
-MIN_BATCH = (
-    256  # tokens, whatever a batch should take and however many threads share its limit: less costs more a token
-)
+MIN_BATCH = 256  # smallest limit on the tokens of a batch: smaller batches cost more per token
 MAX_SHARES = 100  # a waiting caller's debt falls by this part of all tokens served, however many callers are new
 
 

@@ -17,7 +17,7 @@ PIECES = st.lists(
 
 
 def embedded(pieces: list[tuple[str, int]], seed: int) -> TokenEmbeddings:
-    """A text of words, each of as many tokens as given, between two special tokens."""
+    """Embeddings of a text between two special tokens, from its words and their numbers of tokens."""
     text = " ".join(word for word, _ in pieces)
     starts = np.cumsum([0, *(len(word) + 1 for word, _ in pieces)])
     spans = [(start, start + len(word)) for start, (word, _) in zip(starts, pieces, strict=False)]
