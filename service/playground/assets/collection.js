@@ -19,7 +19,8 @@ import {
   setChoices,
 } from "./dom.js";
 import { SUFFIXES, readDocuments } from "./files.js";
-import { metadataFields, metadataText } from "./search.js";
+import { metadataText } from "./hit.js";
+import { metadataFields } from "./search.js";
 import { hashOf, writeState } from "./state.js";
 import { verdictLine } from "./verdict.js";
 

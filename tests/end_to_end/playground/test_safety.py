@@ -95,7 +95,7 @@ def shows(shown: Locator, words: str, text: str) -> bool:
 @pytest.mark.usefixtures("stored")
 def test_ids_and_metadata_stay_text(open_page: OpenPage) -> None:
     page = open_page(f"#search?query=parcel&k=50&collection={COLLECTION}")
-    heads = page.locator(".hit-head strong")
+    heads = page.locator(".hit-head .id")
     expect(heads).to_have_count(len(PAYLOADS))
     assert set(heads.all_inner_texts()) == set(PAYLOADS)
     require_harmless(page)
