@@ -86,7 +86,8 @@ async def _explain(body: ExplainRequest, request: Request, explainer: Explain, d
     def write() -> str:
         response = pair.response(body.max_links)
         if viewed:
-            response = PlaygroundExplanation(**dict(response), view=playground_view(pair.explanation, pair.same))
+            view = playground_view(pair.explanation, pair.same, catalogue.similarity(pair.measure).bounds[1])
+            response = PlaygroundExplanation(**dict(response), view=view)
         return response.model_dump_json()
 
     if format_ == "json":

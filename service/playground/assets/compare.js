@@ -4,6 +4,7 @@
 import { Latest, download, post, send } from "./api.js";
 import { announce, button, debounced, element, fill, isolated, labeled, menu, modelsOf, redraw } from "./dom.js";
 import { explanationCard } from "./explanation.js";
+import { typicalOf } from "./scale.js";
 import { copy, writeState } from "./state.js";
 
 const PAUSE_MS = 300;
@@ -245,6 +246,7 @@ export class Compare {
         : explanationCard(
             found,
             this.known.measures.find((/** @type {any} */ each) => each.name === view.measure),
+            typicalOf(this.known, found.model, found.measure),
             this.opened,
           ),
     );

@@ -1,15 +1,17 @@
 // @ts-check
 // A hit of a search: its title, its number and where that comes from, and its marked sentences.
 
+import { download, send } from "./api.js";
 import { beginning, button, counted, element, isolated, isolatedList, plain, shownValue, signed } from "./dom.js";
 import { showDifference, showTerms } from "./difference.js";
+import { kindOf } from "./scale.js";
 import { hashOf } from "./state.js";
 
 const VALUE_CHARS = 40; // of a metadata value
 
 /**
  * How hits were found: `query` as it was read, `measure` of their scores.
- * @typedef {{query: string, collection: string, measure: string, rerankModel: string | null, lexical: boolean, codes: string[], textFields: string[]}} Asked
+ * @typedef {{query: string, collection: string, measure: string, rerankModel: string | null, lexical: boolean, codes: string[], textFields: string[], typical: import("./scale.js").Typical | undefined}} Asked
  */
 
 /**
@@ -35,6 +37,9 @@ export function hitCard(hit, next, asked) {
       "p",
       { class: "toolbar" },
       whyLink(hit, asked, box),
+      asked.lexical
+        ? null
+        : button("PNG", () => picture(hit, asked), { class: "quiet", "aria-label": `PNG: why ${hit.id}` }),
       isExplained
         ? button(`Why above ${next.id}?`, () => showDifference(box, hit, next, asked), { class: "quiet" })
         : null,
@@ -66,6 +71,7 @@ function numbers({ score, rerank_score: reranked, lexical, probability, field },
   return [
     asked.rerankModel && element("strong", {}, ` ${asked.rerankModel} ${plain(reranked)}`),
     element(asked.rerankModel ? "span" : "strong", {}, ` ${own}`),
+    asked.typical && !asked.lexical && element("span", {}, ` ${kindOf(score, asked.typical)}`),
     bonus && element("span", { class: "faint" }, ` ${bonus}`),
     has.length > 0 &&
       element("span", { class: "faint" }, ` has ${has.map((/** @type {any} */ each) => each.term).join(", ")}`),
@@ -87,6 +93,17 @@ function whyLink(hit, asked, box) {
   const { query, collection, measure } = asked;
   const why = hashOf("compare", { a: query, id: hit.id, collection, by: measure });
   return element("a", { class: "button", href: why }, `Why ${plain(hit.score)}?`);
+}
+
+/**
+ * Save the picture of the reasons of a hit, as Compare has it.
+ * @param {any} hit
+ * @param {Asked} asked
+ */
+async function picture({ id }, { query, collection, measure }) {
+  const body = { a: query, id, collection, measure, format: "png" };
+  const answer = await send("POST", "explain", { body, accept: "image/png" });
+  download(await answer.blob(), "semblance.png");
 }
 
 /**

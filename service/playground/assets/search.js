@@ -21,6 +21,7 @@ import {
   shownValue,
 } from "./dom.js";
 import { hitCard } from "./hit.js";
+import { typicalOf } from "./scale.js";
 import { writeState } from "./state.js";
 
 const PAUSE_MS = 300;
@@ -276,11 +277,12 @@ export class Search {
     });
     if (!found) return;
     const [{ hits, codes, missing_terms: missing, read_as: readAs, no_good_match: unanswered }] = found.result.results;
-    const { measure, rerank_model: rerankModel, warnings } = found.result;
+    const { measure, model, rerank_model: rerankModel, warnings } = found.result;
     const lexical = body.mode === "lexical";
     const textFields = this.collections.get(body.collection)?.text_fields ?? [];
     const { collection } = body;
-    const asked = { query: readAs ?? query, collection, measure, rerankModel, lexical, codes, textFields };
+    const typical = typicalOf(this.known, model, measure);
+    const asked = { query: readAs ?? query, collection, measure, rerankModel, lexical, codes, textFields, typical };
     fill(
       this.results,
       notices(warnings),
