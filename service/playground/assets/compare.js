@@ -4,6 +4,8 @@
 import { Latest, download, post, send } from "./api.js";
 import { announce, button, debounced, element, fill, isolated, labeled, menu, modelsOf, redraw } from "./dom.js";
 import { explanationCard } from "./explanation.js";
+import { MeasureMenu } from "./measures.js";
+import { multilingualOffer } from "./multilingual.js";
 import { typicalOf } from "./scale.js";
 import { copy, writeState } from "./state.js";
 
@@ -109,13 +111,13 @@ export class Compare {
   viewOf(name) {
     const [measure, model = this.defaultModel()] = name.split(/:(.*)/s);
     const isKnown =
-      this.measures().some(([each]) => each === measure) && this.models().some(([each]) => each === model);
+      this.measures().some(({ name }) => name === measure) && this.models().some(([each]) => each === model);
     return isKnown ? { measure, model } : null;
   }
 
   /** @returns {View} */
   firstView() {
-    const names = this.measures().map(([name]) => name);
+    const names = this.measures().map(({ name }) => name);
     return { measure: names.includes(EXPLAINED_BY) ? EXPLAINED_BY : names[0], model: this.defaultModel() };
   }
 
@@ -128,11 +130,14 @@ export class Compare {
     return modelsOf(this.known, "encoder");
   }
 
-  /** @returns {[string, string][]} */
+  /** @returns {{name: string, summary: string}[]} */
   measures() {
-    return this.known.measures
-      .filter((/** @type {any} */ each) => each.explainable)
-      .map((/** @type {any} */ each) => [each.name, each.name]);
+    return this.known.measures.filter((/** @type {any} */ each) => each.explainable);
+  }
+
+  /** Examples as buttons. */
+  examples() {
+    return EXAMPLES.flatMap(([name, a, b]) => [button(name, () => this.setTexts(a, b), { class: "quiet" }), " "]);
   }
 
   /** @param {string} a @param {string} b */
@@ -145,12 +150,22 @@ export class Compare {
 
   async addView() {
     const used = new Set(this.views.map((each) => each.measure));
-    const [measure] =
-      this.measures().find(([each]) => ["rcmd1", "cosine", "dynamax_jaccard"].includes(each) && !used.has(each)) ??
-      this.measures()[0];
-    this.views.push({ measure, model: this.views[0].model });
+    const measures = this.measures().map(({ name }) => name);
+    const measure = ["cosine", "rcmd1_words", ...measures].find((each) => measures.includes(each) && !used.has(each));
+    this.views.push({ measure: measure ?? measures[0], model: this.views[0].model });
     await this.show();
     if (this.add.hidden) this.results.querySelector("article:last-child select")?.focus();
+  }
+
+  /**
+   * Compare by another model; a document has that of its collection, so its text is compared.
+   * @param {View} view
+   * @param {string} model
+   */
+  setModel(view, model) {
+    view.model = model;
+    this.document = null;
+    this.show();
   }
 
   /** @param {number} i */
@@ -180,7 +195,7 @@ export class Compare {
     fill(this.source);
     if (!this.a.value.trim() || !(this.document || this.b.value.trim())) {
       this.latest.cancel();
-      fill(this.results, element("p", { class: "empty" }, "Type a text on both sides."));
+      fill(this.results, element("p", { class: "empty" }, "Type a text on both sides, or see ", this.examples()));
       return;
     }
     const found = await this.latest.run((signal) =>
@@ -219,32 +234,35 @@ export class Compare {
 
   /** @param {View} view @param {number} i @param {any} found */
   card(view, i, found) {
-    const choose = (/** @type {"measure" | "model"} */ what, /** @type {[string, string][]} */ choices) => {
-      const select = menu(choices, view[what], { id: `${what}-${i + 1}`, "aria-label": `${what} ${i + 1}` });
-      select.addEventListener("change", () => {
-        view[what] = select.value;
-        if (what === "model") this.document = null;
-        this.show();
-      });
-      return select;
-    };
+    const measures = new MeasureMenu(this.measures(), view.measure, {
+      id: `measure-${i + 1}`,
+      "aria-label": `measure ${i + 1}`,
+    });
+    const model = menu(this.models(), view.model, { id: `model-${i + 1}`, "aria-label": `model ${i + 1}` });
+    measures.select.addEventListener("change", () => {
+      view.measure = measures.chosen;
+      this.show();
+    });
+    model.addEventListener("change", () => this.setModel(view, model.value));
     return element(
       "article",
       { class: "card", "aria-label": `Result by ${view.measure}` },
       element(
         "div",
         { class: "toolbar" },
-        choose("measure", this.measures()),
-        choose("model", this.models()),
+        measures.select,
+        model,
         element("span", { class: "spacer" }),
         this.views.length > 1
           ? button("Remove", () => this.removeView(i), { class: "quiet", "aria-label": `Remove result ${i + 1}` })
           : null,
       ),
+      measures.list,
       found instanceof Error
         ? element("p", { class: "refused" }, found.message)
         : explanationCard(
             found,
+            multilingualOffer(found.warnings, this.known, (name) => this.setModel(view, name)),
             this.known.measures.find((/** @type {any} */ each) => each.name === view.measure),
             typicalOf(this.known, found.model, found.measure),
             this.opened,

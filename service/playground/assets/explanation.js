@@ -44,13 +44,15 @@ const TABLE_ROWS = 200;
 /**
  * The whole card of an explanation.
  * @param {Explanation} shown
+ * @param {Node | null} offer of a model that reads the texts, after the warnings
  * @param {{bounds: [number | null, number | null]} | undefined} measure
  * @param {import("./scale.js").Typical | undefined} typical scores of that measure
  * @param {Map<string, boolean>} opened which parts are open; kept up to date, so that a later card has the same
  */
-export function explanationCard(shown, measure, typical, opened) {
+export function explanationCard(shown, offer, measure, typical, opened) {
   return [
     notices(shown.warnings),
+    offer,
     verdictLine(shown.same, IN_TEXTS),
     scoreLine(shown, measure, typical),
     bar(shown, measure, typical),

@@ -5,6 +5,7 @@ import { Latest, collectionPath, get, post, send } from "./api.js";
 import {
   announce,
   beginning,
+  button,
   choose,
   counted,
   debounced,
@@ -21,6 +22,8 @@ import {
   shownValue,
 } from "./dom.js";
 import { hitCard } from "./hit.js";
+import { MeasureMenu } from "./measures.js";
+import { reembedOffer } from "./multilingual.js";
 import { typicalOf } from "./scale.js";
 import { writeState } from "./state.js";
 
@@ -29,6 +32,9 @@ const FIELDS = 6; // metadata fields with facets
 const VALUES = 12; // of a facet
 const MAX_VALUES = 50; // of a field with a facet
 const SAMPLED = 50; // documents whose metadata name the fields
+const SAMPLE_FIELDS = "category,question,updated,views,tags"; // of the documents of the sample
+const SAMPLE_QUERIES = ["my parcel never came", "two bills for one order", "how do I change my password"];
+const ENCODED_A_HIT = 3; // documents
 const EXPLAINED_BY = "rcmd_words"; // as POST /explain where no measure is named
 const VALUE_CHARS = 40; // of a metadata value
 const STAGE_NAMES = {
@@ -50,6 +56,9 @@ export class Search {
     this.known = known;
     /** @type {Map<string, Set<string>>} values of fields, as JSON, that hits must have */
     this.chosen = new Map();
+    /** Whether the sample is chosen, and whether anything was asked for before. */
+    this.isSample = false;
+    this.wasAsked = false;
     /** The collection of an address that does not exist. */
     this.missing = "";
     /** @type {Map<string, any>} collections by name */
@@ -73,7 +82,7 @@ export class Search {
       ],
       "hybrid",
     );
-    this.measure = menu(this.measures(), EXPLAINED_BY);
+    this.measure = new MeasureMenu(known.measures, EXPLAINED_BY);
     /** Whether the measure was chosen, and does not follow the collection. */
     this.isChosen = false;
     const rerankModels = modelsOf(known, "reranker");
@@ -93,9 +102,10 @@ export class Search {
     this.choosing = new Latest(this.filters, this.results);
     this.latest = new Latest(this.results);
     const soon = debounced(() => Promise.all([this.show(), this.suggest()]), PAUSE_MS);
+    this.query.addEventListener("input", () => (this.wasAsked = true));
     this.query.addEventListener("input", soon);
-    this.measure.addEventListener("change", () => (this.isChosen = true));
-    for (const each of [this.mode, this.measure, this.rerankModel, this.k])
+    this.measure.select.addEventListener("change", () => (this.isChosen = true));
+    for (const each of [this.mode, this.measure.select, this.rerankModel, this.k])
       each.addEventListener("change", () => this.show());
     this.collection.addEventListener("change", () => {
       this.chosen.clear();
@@ -112,18 +122,14 @@ export class Search {
         this.suggestions,
         labeled("Collection", this.collection),
         labeled("Find by", this.mode),
-        labeled("Order by", this.measure),
+        labeled("Order by", this.measure.select),
         rerankModels.length ? labeled("Rerank by", this.rerankModel) : null,
         labeled("Hits", this.k),
       ),
+      this.measure.list,
       this.filters,
       this.results,
     );
-  }
-
-  /** @returns {[string, string][]} */
-  measures() {
-    return this.known.measures.map((/** @type {any} */ each) => [each.name, each.name]);
   }
 
   /**
@@ -134,10 +140,11 @@ export class Search {
     const found = await this.opening.run((signal) => get("collections", signal));
     if (!found) return;
     if (Object.keys(fields).length) {
+      this.wasAsked = true;
       this.query.value = fields.query ?? "";
       choose(this.mode, fields.mode, "hybrid");
-      choose(this.measure, fields.measure, "");
-      this.isChosen = Boolean(this.measure.value);
+      this.measure.set(fields.measure);
+      this.isChosen = this.measure.chosen === fields.measure;
       choose(this.rerankModel, fields.rerank_model, "");
       choose(this.k, fields.k, "10");
       this.chosen = readFilters(fields.filter);
@@ -159,10 +166,12 @@ export class Search {
   async choose() {
     const name = this.collection.value;
     this.query.placeholder = name === "default" ? "my parcel never came" : "";
-    if (!this.isChosen) choose(this.measure, explainedBy(this.collections.get(name)?.measure), EXPLAINED_BY);
+    if (!this.isChosen) this.measure.set(explainedBy(this.collections.get(name)?.measure));
     fill(this.filters);
     const found = await this.choosing.run(async (signal) => {
       const fields = name ? await metadataFields(name, signal) : [];
+      this.isSample = fields.join() === SAMPLE_FIELDS;
+      if (this.isSample && !this.wasAsked) this.query.value = SAMPLE_QUERIES[0];
       const facets = fields.slice(0, FIELDS).map((field) => ({ field, values: VALUES }));
       return facets.length ? post(`${collectionPath(name)}/count`, { facets }, signal) : { facets };
     });
@@ -221,7 +230,7 @@ export class Search {
       query: this.query.value,
       collection: this.collection.value,
       mode: this.mode.value,
-      measure: this.measure.value,
+      measure: this.measure.chosen,
       rerank_model: this.rerankModel.value,
       k: this.k.value,
       filter: filter
@@ -233,9 +242,26 @@ export class Search {
   /** What is said in place of hits where no collection is chosen, or nothing is asked. */
   nothing() {
     if (this.missing) return `There is no collection named “${this.missing}”.`;
+    if (this.isSample) return ["Type what you look for, such as ", this.examples()];
     if (this.collection.value) return "Type what you look for.";
     const link = element("a", { href: "#collection" }, "Add some on the tab Collection.");
     return ["There are no documents yet. ", link];
+  }
+
+  /** How many documents a measure of words scores: fewer where all of them must be encoded for that. */
+  candidates() {
+    const isEncoded =
+      this.collections.get(this.collection.value)?.tokens === "none" && this.measure.chosen !== "cosine";
+    return isEncoded ? ENCODED_A_HIT * Number(this.k.value) : null;
+  }
+
+  /** Queries of the sample as buttons. */
+  examples() {
+    const ask = (/** @type {string} */ query) => {
+      this.query.value = query;
+      return this.show();
+    };
+    return SAMPLE_QUERIES.flatMap((query) => [button(query, () => ask(query), { class: "quiet" }), " "]);
   }
 
   /** Offer how the query may go on; where that fails, nothing is offered. */
@@ -256,7 +282,7 @@ export class Search {
     if (this.collection.value) writeState("search", this.fields());
     if (!query || !this.collection.value) {
       this.latest.cancel();
-      fill(this.results, element("p", { class: "empty" }, this.nothing()));
+      fill(this.results, element("p", { class: "empty" }, [this.nothing()].flat(2)));
       return;
     }
     const body = {
@@ -264,10 +290,11 @@ export class Search {
       collection: this.collection.value,
       k: Number(this.k.value),
       mode: this.mode.value,
-      measure: this.measure.value,
+      measure: this.measure.chosen,
       rerank_model: this.rerankModel.value || null,
       filter: this.filter(),
       highlight: true,
+      candidates: this.candidates(),
     };
     const found = await this.latest.run(async (signal) => {
       const began = performance.now();
@@ -286,6 +313,7 @@ export class Search {
     fill(
       this.results,
       notices(warnings),
+      reembedOffer(warnings, collection),
       readAs ? element("p", { class: "faint" }, "Read as: ", isolated(readAs)) : null,
       missing.length ? element("p", { class: "faint" }, "No document has ", isolatedList(missing), ".") : null,
       unanswered ? element("p", { class: "faint" }, "No document seems to answer this.") : null,

@@ -64,7 +64,7 @@ def test_a_print_has_every_part(open_page: OpenPage) -> None:
 def test_decisive_words_are_legible_on_paper(open_page: OpenPage, fragment: str) -> None:
     """Browsers print no backgrounds unless they are asked to: words have 4.5 to 1 on theirs, in grey, too."""
     page = open_page(fragment, scheme="dark")
-    words = page.locator(".shade-plus-5, .shade-plus-4, mark.semantic, mark.lexical")
+    words = page.locator(".shade-plus-5, .shade-plus-4, mark.semantic:not(.lexical), mark.lexical:not(.semantic)")
     words.first.wait_for()
     page.emulate_media(media="print", color_scheme="dark")
     style = "(each) => ['color', 'backgroundColor', 'printColorAdjust'].map((name) => getComputedStyle(each)[name])"
