@@ -32,3 +32,8 @@ def read_typical() -> Mapping[str, Sequence[ScoreRanges]]:
     """The typical scores of each space that they are known of."""
     files = [TypicalFile.model_validate_json(file.read_bytes()) for file in sorted(ADAPTERS.glob(f"*/{NAME}"))]
     return {file.space: file.typical for file in files}
+
+
+def typical_of(space: str, measure: str) -> ScoreRanges | None:
+    """The typical scores of a measure, if they are known."""
+    return next((each for each in read_typical().get(space, ()) if each.measure == measure), None)

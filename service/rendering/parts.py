@@ -111,7 +111,7 @@ def bar_of(parts: Sequence[ScorePart], best: float) -> list[Segment]:
     >>> a, b = ScorePart("a", "link", 0.5, value=0.5), ScorePart("b", "rest", -0.1, value=-0.1)
     >>> [(segment.part.name, segment.start, segment.width) for segment in bar_of([b, a], 1.0)]
     [('a', 0.0, 0.5), ('b', 0.4, 0.1)]
-    >>> [(segment.start, round(segment.width, 2)) for segment in bar_of([a, b], 0.0)]
+    >>> [(round(segment.start, 2), round(segment.width, 2)) for segment in bar_of([a, b], 0.0)]
     [(0.0, 0.83), (0.83, 0.17)]
     """
     raising, lowering = ([part for part in parts if (part.value < 0) == below] for below in (False, True))

@@ -68,10 +68,11 @@ class Side:
 
 
 def shades_of(totals: Doubles, much: Booleans, differs: Booleans, scale: ColorScale) -> list[str]:
-    """(n) classes of units in style.css: those that say little have one color."""
+    """(n) classes of units in style.css: those that say little have one color, or none if it is weak."""
     shown = zip(totals.tolist(), much.tolist(), differs.tolist(), strict=True)
+    quiet = {False: f"{QUIET_NAME} shade-0", True: QUIET_NAME}
     return [
-        (scale.name(value) if much_said or not value else QUIET_NAME) + " differs" * is_other
+        (scale.name(value) if much_said else quiet[bool(scale.step(value))]) + " differs" * is_other
         for value, much_said, is_other in shown
     ]
 

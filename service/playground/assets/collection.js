@@ -1,7 +1,7 @@
 // @ts-check
 // What a collection holds: counts, documents, near-duplicates; drop a file to add documents.
 
-import { Latest, collectionPath, get, linesOf, loaded, post, send } from "./api.js";
+import { Latest, collectionPath, get, linesOf, loaded, send } from "./api.js";
 import {
   announce,
   button,

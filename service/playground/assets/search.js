@@ -313,7 +313,7 @@ export class Search {
     fill(
       this.results,
       notices(warnings),
-      reembedOffer(warnings, collection),
+      reembedOffer(warnings, this.known, collection),
       readAs ? element("p", { class: "faint" }, "Read as: ", isolated(readAs)) : null,
       missing.length ? element("p", { class: "faint" }, "No document has ", isolatedList(missing), ".") : null,
       unanswered ? element("p", { class: "faint" }, "No document seems to answer this.") : null,

@@ -138,7 +138,7 @@ def _draw_text(sheet: Sheet, side: Side, scale: ColorScale) -> None:
         text, total = side.units[i].text, float(side.totals[i])
         corner = (MARGIN + place.x, sheet.y + place.line * _UNIT_LINE)
         outline = {"stroke": ACCENT, "stroke_width": "1.5"} if side.matched[i] else {}
-        is_quiet = bool(total) and not side.says_much[i]
+        is_quiet = bool(scale.step(total)) and not side.says_much[i]
         fill = QUIET if is_quiet else scale.color(total)
         unit = box(group, corner, (place.width, _UNIT_HEIGHT), rx="3", fill=fill, **outline)
         tooltip(unit, f"{in_sentence(text)}: contributes {signed(total, decimals)}")

@@ -87,9 +87,11 @@ def luminance(color: str) -> float:
 def test_a_page_opens_in_the_playground(open_page: OpenPage) -> None:
     page = open_page(PAGES["short"])
     score = page.locator("output.score").inner_text()
+    usual = page.locator("main header .faint").first.inner_text().partition(" \u00b7 ")[0]
     page.get_by_role("link", name="Open in the playground").click()
     expect(page.get_by_role("tab", name="Compare", selected=True)).to_be_visible()
     expect(page.locator("output.score")).to_have_text(f"{float(score):.3f}")
+    expect(page.locator(".scale")).to_have_text(usual)
     expect(page.get_by_label("measure 1")).to_have_value("rcmd")
 
 
