@@ -116,7 +116,7 @@ def subtitle(explanation: Explanation, caption: Caption) -> str:
 
 
 def usual(score: float, typical: ScoreRanges) -> str:
-    """The kinds of pairs that a score is usual for, in the words of playground/assets/scale.js.
+    """Kinds of pairs that a score is usual for, in the words of assets/scale.js.
 
     >>> typical = ScoreRanges(measure="rcmd_words", random=(0.06, 0.24), related=(0.42, 0.82), paraphrases=(0.6, 0.95))
     >>> usual(0.7, typical)

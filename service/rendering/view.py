@@ -68,7 +68,7 @@ class Side:
 
 
 def shades_of(totals: Doubles, much: Booleans, differs: Booleans, scale: ColorScale) -> list[str]:
-    """(n) classes of units in style.css: those that say little have one color, or none if it is weak."""
+    """(n) classes of units in style.css; those that say little have one color, or none."""
     shown = zip(totals.tolist(), much.tolist(), differs.tolist(), strict=True)
     quiet = {False: f"{QUIET_NAME} shade-0", True: QUIET_NAME}
     return [
