@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 from subprocess import CompletedProcess
 
@@ -14,11 +15,13 @@ from semblance.service.documents.databases.lock import lock_home
 from tests.clients.python.scripted_server import ScriptedServer, refusal
 from tests.integration.conftest import Api
 from tests.support.command_line import semblance
+from tests.support.project import PROJECT
 from tests.support.servers.word_models import WORDS, write_model
 from tests.support.text_files import write_json
 
 PAIR = ("my parcel never came", "my package has not arrived")
 TERMINAL = {"FORCE_COLOR": "1", "TERM": "xterm-256color"}
+DECIMALS = re.compile(r"[+-]?\d+\.\d+")
 NOWHERE = "http://127.0.0.1:9"  # nothing listens at the port of `discard`
 
 
@@ -37,7 +40,21 @@ def said(ran: CompletedProcess[str]) -> str:
 
 
 def numbers(text: str) -> list[float]:
-    return [float(each) for each in re.findall(r"[+-]\d+\.\d+", text)]
+    return [float(each) for each in DECIMALS.findall(text)]
+
+
+PAGE = (PROJECT / "docs" / "command-line.md").read_text("utf-8")
+SHOWN = re.findall(r"```console\n\$ semblance (.*)\n((?:.*\n)*?)```", PAGE)
+
+
+@pytest.mark.parametrize(("command", "shown"), SHOWN, ids=[command.split()[0] for command, _ in SHOWN])
+def test_the_page_shows_what_the_verbs_print(url: str, command: str, shown: str) -> None:
+    lines = printed(*shlex.split(command), "--url", url).splitlines()
+    for line, expected in zip(lines, shown.splitlines(), strict=True):
+        start = DECIMALS.sub("", expected)
+        assert DECIMALS.sub("", line).startswith(start)
+        pairs = zip(DECIMALS.findall(line), DECIMALS.findall(expected), strict=True)
+        assert all(float(one) == pytest.approx(float(other), rel=0.01) for one, other in pairs)
 
 
 def test_search_prints_hits_with_metadata_and_what_fits(api: Api, url: str) -> None:
