@@ -184,7 +184,7 @@ def read_recipe(name: str, config: Path | None) -> Recipe:
 
 
 def _train_with_bar(run: Run, console: Console) -> RunProgress:
-    """Train with a progress bar that shows the step, the loss and the latest dev figure; in a file, with lines."""
+    """Train, and show step, loss and the latest dev figure: by a bar, or in a file by lines."""
     from semblance_lab.training.train import train as train_model  # noqa: PLC0415 - imports torch, which takes seconds
 
     with progress_bars(console) as bar:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import httpx2
 from anyio.from_thread import BlockingPortal, start_blocking_portal
-from fastapi import FastAPI
 from pydantic import SecretStr
 
 from semblance.service.cli.toolbox.garbage import without_collections
@@ -16,6 +16,9 @@ from semblance.service.composition.models import begin_models
 from semblance.service.composition.stores import require_documents
 from semblance.service.documents.databases.lock import lock_home
 from semblance.service.settings import Settings
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
 
 # as for a service on this machine alone: who may read the home needs no key
 _ALONE = {
