@@ -112,8 +112,10 @@ def test_same_shows_what_the_verdict_is_made_of(url: str) -> None:
     assert semblance("same", PAIR[0]).returncode == 2
 
 
-def test_collections_and_documents_are_shown(api: Api, url: str) -> None:
-    assert "│ default " in printed("collections", "--url", url)
+def test_collections_and_documents_are_shown(api: Api, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(asking, "LOCAL_URL", url)
+        assert "│ default " in printed("collections"), "a service at the default address is asked"
     listed = json.loads(printed("collections", "--json", "--url", url))["collections"]
     assert "default" in [each["name"] for each in listed]
     assert "count: 200\n" in printed("show", "default", "--url", url)
