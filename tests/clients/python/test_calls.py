@@ -186,3 +186,11 @@ def test_both_clients_have_the_same_documented_methods() -> None:
     assert all(documentation for _, documentation in methods(Client).values())
     assert str(inspect.signature(Client().search)).startswith("(query: ")
     assert methods(Client)["delete_document"][0].endswith("-> semblance_client.vocabulary.documents.Deleted")
+
+
+async def test_a_transport_answers_in_place_of_the_network() -> None:
+    transport = httpx2.MockTransport(lambda request: httpx2.Response(200, json={"aliases": []}))
+    with Client(transport=transport) as client:
+        assert client.aliases() == []
+    async with AsyncClient(transport=transport) as waiting:
+        assert await waiting.aliases() == []
