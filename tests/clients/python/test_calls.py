@@ -189,7 +189,7 @@ def test_both_clients_have_the_same_documented_methods() -> None:
 
 
 async def test_a_transport_answers_in_place_of_the_network() -> None:
-    transport = httpx2.MockTransport(lambda request: httpx2.Response(200, json={"aliases": []}))
+    transport = httpx2.MockTransport(lambda _: httpx2.Response(200, json={"aliases": []}))
     with Client(transport=transport) as client:
         assert client.aliases() == []
     async with AsyncClient(transport=transport) as waiting:
