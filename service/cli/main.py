@@ -147,7 +147,7 @@ class IndexVerbs(LazyGroup):
     """Verbs of `semblance index`; `add` is the default."""
 
     verbs: ClassVar[Verbs] = {
-        "add": ("index.add", "Store the documents of a CSV, JSONL or Parquet file."),
+        "add": ("index.add", "Store the documents of a file or folder."),
         "reembed": ("index.reembed", "Re-embed a collection under another model or passages."),
         "verify": ("index.verify", "Check the database, its vectors and its indexes."),
         "rebuild": ("index.rebuild", "Rebuild indexes from the stored vectors."),
