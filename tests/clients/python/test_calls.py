@@ -166,7 +166,7 @@ def test_pages_lead_through_all_documents(client: Client) -> None:
 
 def test_models_and_measures_are_those_of_the_service(client: Client, http: httpx2.Client) -> None:
     served = http.get("/models").json()
-    assert [each.model_dump() for each in client.models()] == served["models"]
+    assert [each.model_dump(mode="json") for each in client.models()] == served["models"]
     assert [each.model_dump(mode="json") for each in client.measures()] == served["measures"]
     assert client.model_names() == [each["id"] for each in http.get("/v1/models").json()["data"]]
 
