@@ -224,7 +224,7 @@ SCRIPTS: Mapping[str, str] = {
 
 PROGRAMS: Mapping[str, str] = {
     **dict.fromkeys(("docker", "tar", "deploy/write-env.sh"), "of compose: tests/deploy checks files and options"),
-    **dict.fromkeys(("kubectl", "psql"), "of a cluster: tests/deploy checks the manifests"),
+    **dict.fromkeys(("helm", "kubectl", "psql"), "of a cluster: tests/deploy checks the manifests"),
     **dict.fromkeys(
         ("apt-get", "python3", "ln", "useradd", "install", "read", "runuser", "systemctl", "set", "chown", "for"),
         "of an installation as root: tests/deploy checks the units",
