@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from semblance_client.vocabulary.fields import MAX_ENTRIES
 
 from semblance.service import addresses
+
+LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
+LogFormat: TypeAlias = Literal["auto", "json", "text"]
 
 MIB = 1024 * 1024
 CLIENT_KEY = "SEMBLANCE_CLIENT_KEY"  # of the command line and the benchmarks; the service does not read it
@@ -175,6 +178,11 @@ class Settings(BaseSettings):
     )
     max_body_bytes: int = Field(8 * MIB, ge=1024, description="Maximum bytes of a request body, or of an NDJSON line.")
 
+    log_level: LogLevel = Field("info", description="Least level of the lines of the log.")
+    log_format: LogFormat = Field(
+        "auto",
+        description="Lines of the log: `json`, `text` for people, or `auto`: text on a terminal, else JSON.",
+    )
     tracing: bool = Field(
         False,
         description="Send a trace of each request by OpenTelemetry (OTLP over HTTP), without texts; needs the extra "

@@ -51,7 +51,7 @@ def serve(
       semblance serve --port 9000 --model minilm-graded --model mine=/models/mine
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     settings = read_settings(host=host, port=port, home=home, models=",".join(model) if model else None, sample=sample)
-    configure_logging()
+    configure_logging(settings.log_level, settings.log_format)
     log.info("Semblance %s is starting; documents are kept in %s", version("semblance-server"), _store(settings))
     with exit_on_failure(REFUSAL), lock_home(settings.home), _bind(settings) as listener:
         sys.setswitchinterval(SWITCH_S)  # for the load, which waits for a turn after each file, array and operation
