@@ -150,6 +150,7 @@ def test_replicas_with_copies_scale_by_their_queue(others: dict[str, Rendering])
     assert scaler["spec"]["scaleTargetRef"]["kind"] == "StatefulSet"
     assert scaler["spec"]["metrics"][0]["pods"]["metric"]["name"] == "semblance_queued_tokens"
     pods = found(others["scaled-copies"], "StatefulSet")["spec"]
+    assert "replicas" not in pods, "as above"
     assert {"name": "data", "emptyDir": {"sizeLimit": "20Gi"}} in pods["template"]["spec"]["volumes"]
 
 
