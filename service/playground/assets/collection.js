@@ -1,7 +1,7 @@
 // @ts-check
 // What a collection holds: counts, documents, near-duplicates; drop a file to add documents.
 
-import { Latest, collectionPath, get, linesOf, loaded, post, send } from "./api.js";
+import { Latest, collectionPath, get, linesOf, loaded, send } from "./api.js";
 import {
   announce,
   button,
@@ -18,12 +18,13 @@ import {
   plain,
   setChoices,
 } from "./dom.js";
+import { CollectionList, holdingText } from "./collections.js";
+import { DocumentPages } from "./documents.js";
 import { SUFFIXES, readDocuments } from "./files.js";
-import { metadataFields, metadataText } from "./search.js";
+import { metadataFields } from "./search.js";
 import { hashOf, writeState } from "./state.js";
 import { verdictLine } from "./verdict.js";
 
-const PAGE = 100; // documents listed at a time
 const BATCH_LINES = 200; // of a request
 const BATCH_CHARS = 500_000;
 const SHOWN_ROWS = 5; // of a file, that were refused or have a warning
@@ -38,8 +39,11 @@ const NAME_RULE =
 
 /** The tab of a collection. */
 export class Collection {
-  /** @param {HTMLElement} panel */
-  constructor(panel) {
+  /**
+   * @param {HTMLElement} panel
+   * @param {any} models answer of GET /models
+   */
+  constructor(panel, models) {
     this.collection = menu([], "", { name: "collection" });
     this.collection.addEventListener("change", () => this.show());
     /** @type {any[]} the collections */
@@ -49,6 +53,8 @@ export class Collection {
     /** Name and version of the collection that is shown. */
     this.state = "";
     this.about = element("div");
+    this.all = new CollectionList(models, (name) => this.refresh(name));
+    this.documents = new DocumentPages();
     this.name = element("input", { name: "name", value: "mine", pattern: NAME_PATTERN, autocomplete: "off" });
     this.file = element("input", { type: "file", accept: SUFFIXES.join(",") });
     this.progress = element("div", { "aria-live": "polite" });
@@ -75,11 +81,6 @@ export class Collection {
       const file = event.dataTransfer?.files[0];
       return file && this.index(file);
     });
-    this.list = element("div", { class: "documents" });
-    this.shown = element("span", { class: "faint" });
-    /** @type {string | null} after the documents that are shown */
-    this.cursor = null;
-    this.more = button("Show more", () => this.nextPage(this.cursor), { class: "quiet", hidden: true });
     this.groups = element("div");
     this.find = button("Find near-duplicates", () => this.duplicates(), { disabled: true }); // until there is a collection
     this.field = menu([["", "nothing"]], "", { name: "field" });
@@ -89,7 +90,6 @@ export class Collection {
     this.least = element("input", { type: "number", min: "-1", max: "1", step: "0.05", value: MIN_SIMILARITY });
     this.listing = new Latest();
     this.describing = new Latest();
-    this.paging = new Latest();
     this.finding = new Latest(this.groups);
     this.drawing = new Latest(this.map);
     fill(
@@ -97,6 +97,7 @@ export class Collection {
       element("h1", {}, "Collections"),
       element("div", { class: "toolbar" }, labeled("Collection", this.collection)),
       this.about,
+      this.all.section,
       this.drop,
       element(
         "section",
@@ -112,13 +113,7 @@ export class Collection {
         element("div", { class: "toolbar" }, labeled("Color by", this.field), this.toMap),
         this.map,
       ),
-      element(
-        "section",
-        { class: "card", "aria-label": "Listed documents" },
-        element("h2", {}, "Documents"),
-        this.list,
-        element("div", { class: "toolbar" }, this.shown, this.more),
-      ),
+      this.documents.section,
     );
   }
 
@@ -152,6 +147,7 @@ export class Collection {
 
   /** Show the chosen collection; what is there of the same version stays. */
   async show() {
+    this.all.show(this.known, this.collection.value);
     const one = this.known.find((each) => each.name === this.collection.value);
     const state = one ? `${one.name} ${one.version}` : "";
     if (one && state === this.state) {
@@ -159,11 +155,11 @@ export class Collection {
       return true;
     }
     this.state = "";
-    for (const each of [this.describing, this.paging, this.finding, this.drawing]) each.cancel();
-    for (const each of [this.groups, this.map, this.list, this.shown]) fill(each);
+    for (const each of [this.describing, this.finding, this.drawing]) each.cancel();
+    for (const each of [this.groups, this.map]) fill(each);
+    this.documents.clear();
     this.toMap.disabled = true;
     this.find.disabled = !one;
-    this.more.hidden = true;
     if (!one) {
       const none = this.missing ? `There is no collection named “${this.missing}”.` : "There is no collection yet.";
       fill(
@@ -175,17 +171,15 @@ export class Collection {
     }
     this.writeState();
     const facts = [
-      ["Documents", grouped(one.count)],
       ["Passages", grouped(one.passages?.count ?? one.count)],
-      ["Model", one.model],
       ["Measure", one.measure],
       ["Dimensions", String(one.dim)],
       ["Index", one.index],
       ["Token codes", one.tokens],
-      ["Memory", `about ${grouped(Math.round((one.bytes_per_document * one.count) / 1000))} kB`],
     ];
     fill(
       this.about,
+      element("p", {}, element("strong", {}, one.name), `: ${holdingText(one)}`),
       element(
         "dl",
         { class: "facts" },
@@ -194,7 +188,7 @@ export class Collection {
     );
     const [fields] = await Promise.all([
       this.describing.run((signal) => metadataFields(one.name, signal)),
-      this.nextPage(null),
+      this.documents.show(one),
     ]);
     if (!fields) return false;
     const choices = fields.map((field) => /** @type {[string, string]} */ ([field, field]));
@@ -219,17 +213,6 @@ export class Collection {
       const { DocumentMap } = await loaded(import("./map.js"));
       if (!signal.aborted) await new DocumentMap(box, name, field).show(signal);
     });
-  }
-
-  /** @param {string | null} cursor */
-  async nextPage(cursor) {
-    const path = `${collectionPath(this.collection.value)}/list`;
-    const page = await this.paging.run((signal) => post(path, { limit: PAGE, cursor }, signal));
-    if (!page) return;
-    this.list.append(element("ul", {}, page.documents.map(documentRow)));
-    this.cursor = page.cursor;
-    fill(this.shown, `${grouped(this.list.querySelectorAll("li").length)} shown`);
-    this.more.hidden = !page.cursor;
   }
 
   async addSample() {
@@ -397,17 +380,6 @@ function* batches(rows) {
     chars += line.length;
   }
   if (batch.rows.length) yield batch;
-}
-
-/** @param {any} each */
-function documentRow(each) {
-  return element(
-    "li",
-    {},
-    element("strong", {}, isolated(each.id)),
-    element("p", { dir: "auto" }, each.text),
-    element("span", { class: "faint" }, metadataText(each.metadata)),
-  );
 }
 
 /** @param {any} group */
