@@ -30,7 +30,7 @@ def test_nginx_has_the_limits_of_the_service() -> None:
     assert values_of("client_header_timeout") == [default("header_timeout_s")]
     assert values_of("client_body_timeout") == [default("body_pause_s")]
     assert values_of("large_client_header_buffers") == [default("max_header_bytes")]
-    assert values_of("client_max_body_size") == [default("max_body_bytes")]
+    assert values_of("client_max_body_size") == [default("max_body_bytes"), default("max_file_bytes")]
 
 
 def test_nginx_retries_the_requests_that_keys_may_only_read_by() -> None:
