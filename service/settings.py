@@ -170,10 +170,9 @@ class Settings(BaseSettings):
     body_pause_s: float = Field(
         10.0, gt=0, description="Maximum pause in seconds within a request body, or of a client reading its answer."
     )
-    body_timeout_s: float = Field(
-        60.0, gt=0, description="Seconds to receive a request body; NDJSON is limited by SEMBLANCE_BODY_PAUSE_S only."
-    )
+    body_timeout_s: float = Field(60.0, gt=0, description="Seconds to receive a request body, unless it is NDJSON.")
     max_body_bytes: int = Field(8 * MIB, ge=1024, description="Maximum bytes of a request body, or of an NDJSON line.")
+    max_file_bytes: int = Field(64 * MIB, ge=1024, description="Maximum bytes of a request with files to read.")
 
     tracing: bool = Field(
         False,

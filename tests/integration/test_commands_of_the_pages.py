@@ -106,6 +106,7 @@ COMMANDS: Mapping[str, Run | Serve | Parse] = {
     "semblance index tickets.csv --collection tickets --id-field number --text-field subject --text-field body": Run(
         service=True
     ),
+    "semblance index notes/ --collection notes": Run(service=True),
     "semblance index reembed NAME --model OTHER": Run(service=True),
     "semblance index reembed NAME --passages auto": Run(service=True),
     "semblance index reembed": Parse("a list of verbs, without arguments"),
@@ -297,6 +298,7 @@ def workspace(tmp_path: Path, models: Path, monkeypatch: pytest.MonkeyPatch) -> 
     write_glove(tmp_path / "vectors" / "glove.txt", WORDS)
     write_table(tmp_path / "vectors" / "enwiki.tsv", [(word, i + 1) for i, word in enumerate(WORDS)])
     write(tmp_path / "my-documents.csv", "text,year", "A cat sleeps.,2024", "The kitten naps.,2025")
+    write(tmp_path / "notes" / "a.md", "# Lamps", "They flicker.")
     write(tmp_path / "tickets.csv", "number,subject,body", "1,Lamp,It flickers.")
     write(tmp_path / "corpus.txt", *(" ".join(three) for three in permutations(WORDS, 3)))
     write(tmp_path / "questions.csv", "question1,question2,is_duplicate", "a cat,the cat,1", "a house,today,0")
