@@ -14,6 +14,7 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +26,11 @@ from semblance.service.files.encodings import known_encoding
 from semblance.service.files.fields import DocumentFields
 from semblance.service.files.guesses import guessed_fields
 from semblance.service.files.opening import open_source
-from semblance.service.files.sources import Reading, RowProblem
+from semblance.service.files.sources import TABLES, Reading, RowProblem, RowSource
 
 MAX_MEMORY = 2 << 30  # bytes of address space
 FILE_S = 30  # of processor time for one file
+FIRST_ROWS = 100  # whose fields are the columns of a file of JSON
 
 
 def main() -> None:
@@ -58,23 +60,10 @@ def _lines(path: Path, name: str, reading: Reading, named: Mapping[str, Any]) ->
         reading = replace(reading, encoding=known_encoding(reading.encoding))
     source = open_source(path, reading, name)
     fields = DocumentFields(name, named["id"], tuple(named["texts"]))
-    fields = guessed_fields(source, fields)
-    if source.columns is not None:
-        fields.require(source.columns)
-    if not source.typed:
-        fields = replace(fields, casts=column_types(source.rows()))
-    how = source.reading
-    yield {
-        "read": {
-            "format": how.format,
-            "encoding": how.encoding,
-            "separator": how.separator,
-            "columns": None if source.columns is None else [each for each in source.columns if each],
-            "unnamed": list(source.unnamed),
-            "text_fields": list(fields.texts),
-            "id_field": fields.id,
-        }
-    }
+    try:
+        fields = _completed(source, fields)
+    finally:
+        yield {"read": _read(source, fields)}  # also if its fields are wrong: they can be chosen among its columns
     for row in source.rows():
         match fields.document(row):
             case RowProblem(code, detail):
@@ -84,6 +73,37 @@ def _lines(path: Path, name: str, reading: Reading, named: Mapping[str, Any]) ->
             case _:
                 problem = {"code": "malformed_json", "detail": "it is not an object of JSON, or has NaN in it"}
                 yield {source.unit: row.number, "problem": problem}
+
+
+def _completed(source: RowSource, fields: DocumentFields) -> DocumentFields:
+    """The fields, with guesses and the types of columns. Raises BadDataSet."""
+    fields = guessed_fields(source, fields)
+    if source.columns is not None:
+        fields.require(source.columns)
+    return fields if source.typed else replace(fields, casts=column_types(source.rows()))
+
+
+def _read(source: RowSource, fields: DocumentFields) -> Mapping[str, Any]:
+    how = source.reading
+    return {
+        "format": how.format,
+        "encoding": how.encoding,
+        "separator": how.separator,
+        "columns": _columns(source),
+        "unnamed": list(source.unnamed),
+        "text_fields": list(fields.texts),
+        "id_field": fields.id,
+    }
+
+
+def _columns(source: RowSource) -> list[str] | None:
+    """Names of the columns of a table; of JSON, those of the first rows."""
+    if source.columns is not None:
+        return [each for each in source.columns if each]
+    if source.reading.format not in TABLES:
+        return None
+    rows = (row.fields for row in islice(source.rows(), FIRST_ROWS))
+    return list(dict.fromkeys(name for fields in rows if isinstance(fields, Mapping) for name in fields))
 
 
 def _is_json(line: bytes) -> bool:

@@ -33,7 +33,7 @@ SUFFIXES: Mapping[str, Format] = {
     ".txt": "lines",
     ".xhtml": "html",
 }
-TABLES: tuple[Format, ...] = ("csv", "jsonl", "parquet", "tsv")
+TABLES: tuple[Format, ...] = ("csv", "json", "jsonl", "parquet", "tsv")
 PAGES: tuple[Format, ...] = ("docx", "html", "markdown", "pdf", "rst", "text")
 """Formats of which a file, or a page of it, is a document."""
 
@@ -126,4 +126,4 @@ def format_of(file: Path) -> Format:
 
 def is_table(file: Path) -> bool:
     """Whether a file has a document in each row, by its suffix."""
-    return SUFFIXES.get(format_suffix(file)) in (*TABLES, "json")
+    return SUFFIXES.get(format_suffix(file)) in TABLES

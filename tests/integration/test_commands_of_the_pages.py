@@ -97,6 +97,8 @@ BATCHES = Parse("it starts Ray; tests/integration/test_batches.py runs both verb
 MULTILINGUAL = Parse("it is not always installed; tests/service/model_loading writes its float32 folder")
 MPNET = Parse("it is not always installed; tests/models/encoders/test_mpnet.py compares its vectors at night")
 PULLED = Parse("it needs a model hub; tests/integration/test_pull.py has one on loopback")
+SAMPLE = Parse("other pages need the sample; tests/integration/test_daily_verbs.py deletes documents and a collection")
+DAILY = Parse("tests/integration/test_daily_verbs.py runs it, and compares what it prints")
 PAPERS = Parse("it takes minutes; tests/integration/test_evaluate.py runs such commands on small files")
 FIGURES = Parse("it takes minutes; tests/integration/test_docs.py compares the figures that it prints with the page")
 
@@ -120,6 +122,16 @@ COMMANDS: Mapping[str, Run | Serve | Parse] = {
     "semblance backup /backups/monday": Run(),
     "semblance restore /backups/monday": Run(answer="y"),
     "semblance snapshot /seeds/replica": Run(),
+    # a day's work
+    """semblance search "my parcel never came" -k 2 --filter '{"category": "shipping"}'""": DAILY,
+    'semblance compare "my parcel never came" "my package has not arrived" "It rains."': DAILY,
+    'semblance explain "my parcel never came" "my package has not arrived"': DAILY,
+    'semblance same "How do I turn on dark mode?" "How do I turn off dark mode?"': DAILY,
+    "semblance collections": Run(service=True),
+    "semblance show default": Run(service=True),
+    "semblance show default shipping-001": Run(service=True),
+    "semblance delete default shipping-001": SAMPLE,
+    "semblance delete default": SAMPLE,
     # serving
     "semblance serve": Serve(),
     "semblance serve --host 0.0.0.0": Serve(),

@@ -3,10 +3,8 @@
 
 import { Latest, collectionPath, get, linesOf, loaded, send } from "./api.js";
 import {
-  announce,
   button,
   choose,
-  clearMessage,
   counted,
   element,
   fill,
@@ -20,22 +18,13 @@ import {
 } from "./dom.js";
 import { CollectionList, holdingText } from "./collections.js";
 import { DocumentPages } from "./documents.js";
-import { SUFFIXES, readDocuments } from "./files.js";
+import { Import } from "./import.js";
 import { metadataFields } from "./search.js";
 import { hashOf, writeState } from "./state.js";
 import { verdictLine } from "./verdict.js";
 
-const BATCH_LINES = 200; // of a request
-const BATCH_CHARS = 500_000;
-const SHOWN_ROWS = 5; // of a file, that were refused or have a warning
 const MIN_SIMILARITY = "0.6"; // of near-duplicates; the sample has some
 const IN_DOCUMENTS = { a: "there", b: "here" }; // of a group, as the lists of words are called
-const NAME_PATTERN = "[a-z0-9][a-z0-9._\\-]{0,63}"; // as in service/names.py
-const NAME_RULE =
-  "A name has 1 to 64 characters of a-z, 0-9, “.”, “_” and “-”, and starts with a letter or digit: change “Into the collection”.";
-
-/** @typedef {import("./files.js").Row} Row */
-/** @typedef {import("./files.js").Problem} Problem */
 
 /** The tab of a collection. */
 export class Collection {
@@ -55,32 +44,10 @@ export class Collection {
     this.about = element("div");
     this.all = new CollectionList(models, (name) => this.refresh(name));
     this.documents = new DocumentPages();
-    this.name = element("input", { name: "name", value: "mine", pattern: NAME_PATTERN, autocomplete: "off" });
-    this.file = element("input", { type: "file", accept: SUFFIXES.join(",") });
-    this.progress = element("div", { "aria-live": "polite" });
-    this.drop = element(
-      "section",
-      { class: "card drop", "aria-label": "Add documents" },
-      element("h2", {}, "Add documents"),
-      element(
-        "p",
-        { class: "faint" },
-        "Drop a CSV or JSONL file here, or choose one. A column or field “text” is needed; “id” and all others are kept.",
-      ),
-      element("div", { class: "toolbar" }, labeled("Into the collection", this.name), labeled("File", this.file)),
-      this.progress,
+    this.adding = new Import(
+      () => this.known.map((each) => each.name),
+      (name) => this.refresh(name),
     );
-    this.file.addEventListener("change", async () => {
-      const [file] = this.file.files;
-      if (file) await this.index(file);
-      this.file.value = ""; // so that the same file can be chosen again
-    });
-    this.drop.addEventListener("dragover", (/** @type {DragEvent} */ event) => event.preventDefault());
-    this.drop.addEventListener("drop", (/** @type {DragEvent} */ event) => {
-      event.preventDefault();
-      const file = event.dataTransfer?.files[0];
-      return file && this.index(file);
-    });
     this.groups = element("div");
     this.find = button("Find near-duplicates", () => this.duplicates(), { disabled: true }); // until there is a collection
     this.field = menu([["", "nothing"]], "", { name: "field" });
@@ -98,7 +65,7 @@ export class Collection {
       element("div", { class: "toolbar" }, labeled("Collection", this.collection)),
       this.about,
       this.all.section,
-      this.drop,
+      this.adding.section,
       element(
         "section",
         { class: "card", "aria-label": "Near-duplicates" },
@@ -217,8 +184,7 @@ export class Collection {
 
   async addSample() {
     const file = await send("GET", new URL("./sample/help_centre.jsonl", import.meta.url).href, { accept: "*/*" });
-    this.name.value = "default";
-    await this.index(new File([await file.blob()], "help_centre.jsonl"));
+    await this.adding.add(new File([await file.blob()], "help_centre.jsonl"), "default");
   }
 
   async duplicates() {
@@ -259,127 +225,6 @@ export class Collection {
       }
     }
   }
-
-  /**
-   * Add the documents of a file, batch by batch.
-   * @param {File} file
-   */
-  async index(file) {
-    const name = this.name.value.trim();
-    if (!this.name.checkValidity() || !name) {
-      fill(this.progress, element("p", { class: "refused" }, NAME_RULE));
-      return;
-    }
-    const bar = element("progress", { max: 1, value: 0, "aria-label": "Progress" });
-    const said = element("p", { class: "faint" }, file.name);
-    fill(this.progress, bar, said);
-    /** @type {Outcome} */
-    const outcome = { sent: 0, refused: [], warned: [] };
-    try {
-      const { rows, refused, repeated, unnamed } = readDocuments(await file.arrayBuffer(), file.name);
-      outcome.refused.push(...refused);
-      if (!this.known.some((each) => each.name === name)) await send("PUT", collectionPath(name), { body: {} });
-      const before = refused.length;
-      for (const batch of batches(rows)) {
-        await sendBatch(name, batch, outcome);
-        bar.value = outcome.sent / rows.length;
-        said.textContent = `${file.name}: ${grouped(outcome.sent)} of ${counted(rows.length, "document")}`;
-      }
-      const stored = counted(outcome.sent - (outcome.refused.length - before), "document");
-      const twice = repeated.length
-        ? ` Of rows with the same id, the last is kept: ${grouped(repeated.length)} left out.`
-        : "";
-      const nameless = unnamed.length ? ` Columns without a name are left out: ${unnamed.join(", ")}.` : "";
-      said.textContent = `${file.name}: ${stored} stored in ${name}.${twice}${nameless}`;
-      const replacing = repeated.map(({ id, line, former }) => ({
-        line,
-        detail: `the id ${id} is also that of line ${former}`,
-      }));
-      fill(
-        this.progress,
-        bar,
-        said,
-        rowList("refused", outcome.refused),
-        rowList("stored with a warning", outcome.warned),
-        rowList("with the id of an earlier row", replacing),
-      );
-      announce(said.textContent);
-      clearMessage();
-      await this.refresh(name);
-    } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      const sent = outcome.sent ? ` (after ${counted(outcome.sent, "document")})` : "";
-      fill(this.progress, element("p", { class: "refused" }, `${file.name}${sent}: ${reason}`));
-    }
-  }
-}
-
-/** @typedef {{sent: number, refused: Problem[], warned: Problem[]}} Outcome of the rows of a file */
-
-/**
- * Send documents, and add to the outcome what became of them.
- * @param {string} collection
- * @param {Batch} batch
- * @param {Outcome} outcome
- */
-async function sendBatch(collection, { rows, lines }, outcome) {
-  const answer = await send("POST", `${collectionPath(collection)}/documents`, { lines: lines.join("") });
-  const placed = (/** @type {any} */ each) => ({
-    line: rows[each.line - 1].line,
-    detail: `${each.pointer.slice(1)}: ${each.detail}`.replace(/^: /, ""),
-  });
-  for await (const line of linesOf(answer)) {
-    if (line.done === false) throw new Error(line.detail);
-    outcome.refused.push(...(line.errors ?? []).map(placed));
-    outcome.warned.push(...(line.warnings ?? []).map(placed));
-  }
-  outcome.sent += rows.length;
-}
-
-/**
- * The first rows of a file of which there is something to say.
- * @param {string} said
- * @param {Problem[]} problems
- */
-function rowList(said, problems) {
-  if (!problems.length) return null;
-  const shown = [...problems].sort((one, other) => one.line - other.line).slice(0, SHOWN_ROWS);
-  const more = problems.length > shown.length ? ", such as" : "";
-  return element(
-    "div",
-    { class: "notice" },
-    `${counted(problems.length, "row")} ${said}${more}:`,
-    element(
-      "ul",
-      {},
-      shown.map(({ line, detail }) => element("li", {}, `line ${line}: ${detail}`)),
-    ),
-  );
-}
-
-/** @typedef {{rows: Row[], lines: string[]}} Batch rows, and their documents as lines */
-
-/**
- * Documents in requests of bounded size.
- * @param {Row[]} rows
- * @returns {Generator<Batch>}
- */
-function* batches(rows) {
-  /** @type {Batch} */
-  let batch = { rows: [], lines: [] };
-  let chars = 0;
-  for (const row of rows) {
-    const line = `${JSON.stringify(row.document)}\n`;
-    if (batch.rows.length && (batch.rows.length >= BATCH_LINES || chars + line.length > BATCH_CHARS)) {
-      yield batch;
-      batch = { rows: [], lines: [] };
-      chars = 0;
-    }
-    batch.rows.push(row);
-    batch.lines.push(line);
-    chars += line.length;
-  }
-  if (batch.rows.length) yield batch;
 }
 
 /**

@@ -205,9 +205,9 @@ def test_documents_are_reranked_and_their_spans_marked(open_page: OpenPage) -> N
 
 def test_a_dropped_file_is_indexed_and_its_duplicates_are_found(open_page: OpenPage) -> None:
     page = open_page("#collection")
-    page.get_by_label("Into the collection").fill("dropped")
     content = b"id,text\n1,Another.\n2,The same thing twice.\n3,The same thing twice!\n"
-    page.get_by_label("File").set_input_files({"name": "mine.csv", "mimeType": "text/csv", "buffer": content})
+    page.get_by_label("Files").set_input_files({"name": "dropped.csv", "mimeType": "text/csv", "buffer": content})
+    page.get_by_role("button", name="Add 3 documents").click()
     expect(page.get_by_text("3 documents stored in dropped.").first).to_be_visible()
     expect(page.get_by_role("region", name="Listed documents").get_by_role("listitem")).to_have_count(3)
     page.get_by_role("button", name="Find near-duplicates").click()
