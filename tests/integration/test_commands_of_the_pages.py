@@ -232,12 +232,14 @@ SCRIPTS: Mapping[str, str] = {
     "scripts/defects": "it takes hours; tests/defects checks that each edit still applies",
     "scripts/build": "tests/bare installs its wheels",
     "scripts/image": "it needs buildah, and minutes; tests/deploy/test_image.py runs the steps of the Dockerfile",
+    "scripts/sbom": "tests/deploy/test_sbom.py runs it",
     "scripts/docs": "tests/integration/test_docs.py compares what it writes",
 }
 
 PROGRAMS: Mapping[str, str] = {
     **dict.fromkeys(("docker", "tar", "deploy/write-env.sh"), "of compose: tests/deploy checks files and options"),
-    **dict.fromkeys(("kubectl", "psql"), "of a cluster: tests/deploy checks the manifests"),
+    "cosign": "of a release: tests/deploy checks the workflow that signs",
+    **dict.fromkeys(("helm", "kubectl", "psql"), "of a cluster: tests/deploy checks the manifests"),
     **dict.fromkeys(
         ("apt-get", "python3", "ln", "useradd", "install", "read", "runuser", "systemctl", "set", "chown", "for"),
         "of an installation as root: tests/deploy checks the units",

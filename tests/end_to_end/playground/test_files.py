@@ -34,10 +34,8 @@ FILES = {
 }
 
 
-def choose(page: Page, *files: tuple[str, bytes]) -> None:
-    page.get_by_label("Files").set_input_files(
-        [{"name": name, "mimeType": "text/plain", "buffer": content} for name, content in files]
-    )
+def choose(page: Page, name: str, content: bytes) -> None:
+    page.get_by_label("Files").set_input_files({"name": name, "mimeType": "text/plain", "buffer": content})
 
 
 def adding(page: Page) -> Locator:
@@ -59,7 +57,7 @@ def test_the_command_line_makes_the_same_documents(open_page: OpenPage, url: str
     kind = name.partition(".")[0]
     semblance("index", str(tmp_path / name), "--collection", f"cli-{kind}", "--url", url)
     page = open_page("#collection")
-    choose(page, (name, FILES[name]))
+    choose(page, name, FILES[name])
     add(page, f"page-{kind}")
     expect(page.get_by_text(f"stored in page-{kind}.").first).to_be_visible()
     with Client(url) as client:
@@ -70,7 +68,7 @@ def test_the_command_line_makes_the_same_documents(open_page: OpenPage, url: str
 
 def test_a_table_is_read_as_one_chooses_and_then_found(open_page: OpenPage) -> None:
     page = open_page("#collection")
-    choose(page, ("Tickets 2026.csv", TICKETS))
+    choose(page, "Tickets 2026.csv", TICKETS)
     expect(adding(page).get_by_role("button", name="Add 2 documents")).to_be_visible()
     expect(page.get_by_label("Encoding")).to_have_value("cp1252")
     expect(page.get_by_label("Separated by")).to_have_value(";")
@@ -84,7 +82,7 @@ def test_a_table_is_read_as_one_chooses_and_then_found(open_page: OpenPage) -> N
     page.get_by_label("Encoding").select_option("cp1251")
     expect(first).to_contain_text("GrцЯe")
     page.get_by_label("Encoding").select_option("cp1252")
-    page.get_by_label("Separated by").select_option(",")  # which no line has: it can be chosen anew
+    page.get_by_label("Separated by").select_option(",")  # which no line has: choose again
     expect(adding(page).locator(".refused").first).to_be_visible()
     page.get_by_label("Separated by").select_option(";")
     texts.get_by_label("subject").click()
@@ -135,7 +133,7 @@ def test_a_folder_of_pages_becomes_a_collection(open_page: OpenPage, url: str, t
 )
 def test_a_file_that_cannot_be_read_is_refused(open_page: OpenPage, name: str, content: bytes, message: str) -> None:
     page = open_page("#collection")
-    choose(page, (name, content))
+    choose(page, name, content)
     expect(adding(page)).to_contain_text(message)
     expect(adding(page).get_by_role("button", name="Add")).to_have_count(0)
     expect(page.get_by_label("Files")).to_have_value("")  # so that the same file can be chosen again
@@ -147,7 +145,7 @@ def test_rows_are_refused_by_line_and_counted_once(open_page: OpenPage) -> None:
         'null\n{"id": "x", "text": ""}\nno json\n{"text": 1}\n{"id": "w", "text": "one", "n": 12345678901234567890}\n'
         '{"id": "y", "text": "one", "n": {"a": 1}}\n{"id": "y", "text": "two"}\n{"id": "z", "text": "Кошка спит"}\n'
     )
-    choose(page, ("odd.jsonl", lines.encode()))
+    choose(page, "odd.jsonl", lines.encode())
     add(page, "odd")
     expect(adding(page)).to_contain_text("odd.jsonl: 2 documents stored in odd.")
     refused, warned, repeated = adding(page).locator(".notice").all_inner_texts()
@@ -167,7 +165,7 @@ def test_rows_are_refused_by_line_and_counted_once(open_page: OpenPage) -> None:
 
 def test_a_collection_without_documents_does_not_stay(open_page: OpenPage, url: str) -> None:
     page = open_page("#collection")
-    choose(page, ("blank.csv", b'text,n\n" ",1\n'))
+    choose(page, "blank.csv", b'text,n\n" ",1\n')
     add(page, "blank")
     expect(adding(page)).to_contain_text("blank.csv: 0 documents stored in blank.")
     with Client(url) as client:
@@ -177,6 +175,6 @@ def test_a_collection_without_documents_does_not_stay(open_page: OpenPage, url: 
 @pytest.mark.parametrize("name", ["Mine", "-a", "a b", "x" * 65])
 def test_names_of_collections_follow_the_rule(open_page: OpenPage, name: str) -> None:
     page = open_page("#collection")
-    choose(page, ("mine.txt", b"one\n"))
+    choose(page, "mine.txt", b"one\n")
     add(page, name)
     expect(page.locator(".drop .refused")).to_contain_text("starts with a letter or digit: change")
