@@ -214,7 +214,7 @@ export class Collection {
     let groups = 0;
     for await (const line of linesOf(answer)) {
       if (line.done === undefined) {
-        listed.append(...line.groups.map(groupRow));
+        listed.append(...line.groups.map((/** @type {any} */ group) => groupRow(group, known.model)));
         groups += line.groups.length;
         bar.value = line.checked;
         said.textContent = `${counted(groups, "group")} among ${counted(line.checked, "document")} so far.`;
@@ -227,24 +227,31 @@ export class Collection {
   }
 }
 
-/** @param {any} group */
-function groupRow({ documents: [first, ...others] }) {
-  const like = others.map((/** @type {any} */ each) => documentText(each, first));
-  return element("li", { class: "card" }, documentText(first, null), like);
+/**
+ * @param {any} group
+ * @param {string} model of the collection
+ */
+function groupRow({ documents: [first, ...others] }, model) {
+  const texts = new Map([first, ...others].map((each) => [each.id, each.text]));
+  const why = (/** @type {any} */ { like, text }) =>
+    hashOf("compare", { a: texts.get(like) ?? first.text, b: text, by: `cosine:${model}` });
+  const like = others.map((/** @type {any} */ each) => documentText(each, first, why(each)));
+  return element("li", { class: "card" }, documentText(first, null, ""), like);
 }
 
 /**
  * A document of a group, with the words that join it to the first one, and those that differ.
  * @param {any} each
  * @param {any} first
+ * @param {string} why address of the reasons of its score
  */
-function documentText(each, first) {
+function documentText(each, first, why) {
   return element(
     "div",
     { class: "duplicate" },
     element("strong", {}, isolated(each.id)),
     first && element("span", { class: "faint" }, ` ${plain(each.score)} with `, isolated(each.like), " "),
-    first && element("a", { href: hashOf("compare", { a: first.text, b: each.text }) }, "Why?"),
+    first && element("a", { href: why }, "Why?"),
     first && verdictLine(each.explanation?.same, IN_DOCUMENTS),
     first && listed("both", each.in_both),
     first && listed("only here", each.only_here),

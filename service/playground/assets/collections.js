@@ -115,9 +115,9 @@ export class CollectionList {
       alias,
       "Set alias",
       async () => {
-        if (!alias.value || !alias.checkValidity()) return;
+        if (!alias.value || !alias.checkValidity()) return null;
         await send("PUT", `aliases/${encodeURIComponent(alias.value)}`, { body: { collection: name } });
-        await this.open(name);
+        return name;
       },
     );
   }
@@ -130,10 +130,10 @@ export class CollectionList {
       typed,
       "Delete",
       async () => {
-        if (typed.value !== name) return;
+        if (typed.value !== name) return null;
         await send("DELETE", collectionPath(name));
         announce(`Deleted ${name}.`);
-        await this.open("");
+        return "";
       },
     );
   }
@@ -142,7 +142,7 @@ export class CollectionList {
    * @param {(string | Node)[]} words
    * @param {HTMLElement} field
    * @param {string} action
-   * @param {() => Promise<void>} act
+   * @param {() => Promise<string | null>} act returns the collection to show; null where what is typed will not do
    */
   ask(words, field, action, act) {
     const close = () => fill(this.asked);
@@ -152,7 +152,12 @@ export class CollectionList {
         "div",
         { class: "notice toolbar" },
         element("label", { class: "field" }, element("span", {}, words), field),
-        button(action, () => act().then(close)),
+        button(action, async () => {
+          const opened = await act();
+          if (opened === null) return;
+          close();
+          await this.open(opened);
+        }),
         button("Cancel", close, { class: "quiet" }),
       ),
     );

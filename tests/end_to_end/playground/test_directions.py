@@ -39,9 +39,9 @@ def test_words_of_pictures_stand_as_in_a_browser(browser: Browser, text: str) ->
 def test_words_of_the_playground_are_isolated_and_fit(open_page: OpenPage) -> None:
     page = open_page("#compare?" + urlencode(HEBREW))
     page.get_by_text("Table of links").click()
-    cells = page.locator("table.links td:not(.number)")
+    cells = page.locator("table.links tbody td:not(.number)")
     expect(cells.first).to_be_visible()
-    assert cells.count() == page.locator("table.links td > bdi").count()
+    assert cells.count() == page.locator("table.links tbody td > bdi").count()
     assert page.locator("table.matrix th").count() == page.locator("table.matrix th bdi").count()
     first, second = page.locator(".texts p.text").all()
     directions = [each.evaluate("each => getComputedStyle(each).direction") for each in (first, second)]

@@ -215,6 +215,9 @@ def test_a_dropped_file_is_indexed_and_its_duplicates_are_found(open_page: OpenP
     expect(page.get_by_role("region", name="Near-duplicates")).to_contain_text(
         "with 2 Why?Sameboth: same, thing, twice"
     )
+    [shown] = re.findall(r"([01][.][0-9]{3}) with 2", page.get_by_role("region", name="Near-duplicates").inner_text())
+    page.get_by_role("link", name="Why?").click()
+    expect(page.locator("output.score")).to_have_text(shown)
 
 
 def test_a_map_colors_documents_and_is_walked_by_keyboard(open_page: OpenPage) -> None:

@@ -63,9 +63,9 @@ def is_over(request: Request) -> bool:
 @pytest.mark.parametrize(
     ("fragment", "path", "field", "said"),
     [
-        ("#compare", "**/explain", "[name=b]", "Type a text on both sides."),
-        ("#search?query=lamp", "**/search", "[name=query]:visible", "Type what you look for."),
-        ("#rerank", "**/v2/rerank", "[name=query]:visible", "Type a query and some documents."),
+        ("#compare", "**/explain", "[name=b]", "Type a text on both sides"),
+        ("#search?query=lamp", "**/search", "[name=query]:visible", "Type what you look for"),
+        ("#rerank", "**/v2/rerank", "[name=query]:visible", "Type a query and some documents"),
     ],
 )
 def test_a_cleared_field_leaves_no_late_result(
