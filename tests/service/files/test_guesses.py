@@ -66,5 +66,5 @@ def test_an_id_that_repeats_late_is_not_taken(tmp_path: Path) -> None:
 
 
 def test_a_file_without_texts_is_refused_with_its_fields(tmp_path: Path) -> None:
-    with pytest.raises(BadDataSet, match=r"a\.jsonl: no field is named text, .* the fields are n, code: name one with"):
+    with pytest.raises(BadDataSet, match=r"a\.jsonl: no field is named text, .* the fields are n, code: name one"):
         guessed(tmp_path, {"n": 1, "code": "x7"})

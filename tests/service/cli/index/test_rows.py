@@ -68,7 +68,7 @@ def test_empty_strings_of_untyped_columns_are_left_out() -> None:
     ("fields", "values", "code", "message"),
     [
         (DocumentFields("f"), {"id": "1", "txt": "t"}, "missing_field", r"are id, txt \(did you mean txt\?\); name"),
-        (DocumentFields("f", "nr"), {"text": "t"}, "missing_field", "no field is named nr; .* with --id-field"),
+        (DocumentFields("f", "nr"), {"text": "t"}, "missing_field", "no field is named nr; .*--id-field"),
         (DocumentFields("f"), {"id": "1", "text": 5}, "invalid_value", "text: it must be a string"),
         (DocumentFields("f"), {"text": "t", "a": 1, "metadata": {"a": 2}}, "invalid_value", "a: it is both"),
     ],
@@ -88,9 +88,9 @@ def test_a_table_without_the_columns_is_refused_with_similar_names() -> None:
     for fields, message in (
         (
             DocumentFields("f.csv"),
-            r"f\.csv: no column is named text; .* id, Text \(did you mean Text\?\); .* --text-field",
+            r"f\.csv: no column is named text; .* id, Text \(did you mean Text\?\); .*--text-field",
         ),
-        (DocumentFields("f.csv", "ids", ("Text",)), r"no column is named ids; .* \(did you mean id\?\); .* --id-field"),
+        (DocumentFields("f.csv", "ids", ("Text",)), r"no column is named ids; .* \(did you mean id\?\); .*--id-field"),
     ):
         with pytest.raises(BadDataSet, match=message):
             fields.require(["id", "Text"])
