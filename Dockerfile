@@ -10,7 +10,8 @@ COPY service service
 COPY assets assets
 COPY clients/python clients/python
 
-# Of OpenVINO, the plugins for GPUs and NPUs of Intel and the readers of other formats are not used; of NumPy, the tests.
+# Of OpenVINO, the plugins for GPUs and NPUs of Intel, which arm64 lacks, and the readers of other formats are not used; of
+# NumPy, the tests.
 # `--build-arg EXTRAS=tracing,openai-tokens,milvus` adds the client of Milvus, `--build-arg ASSETS=multilingual` that model.
 FROM source AS install-cpu
 ARG EXTRAS=tracing,openai-tokens
@@ -19,7 +20,7 @@ RUN python -m venv /opt/semblance \
     && /opt/semblance/bin/python assets/fetch.py $ASSETS \
     && /opt/semblance/bin/python -m pip install --no-cache-dir --constraint constraints.txt ./assets ./clients/python ".[$EXTRAS]" \
     && /opt/semblance/bin/python -m pip uninstall --yes setuptools pip \
-    && rm /opt/semblance/lib/python*/site-packages/openvino/libs/libopenvino_intel_[gn]pu_plugin.so \
+    && rm -f /opt/semblance/lib/python*/site-packages/openvino/libs/libopenvino_intel_[gn]pu_plugin.so \
     && find /opt/semblance -name "libopenvino_*_frontend.so*" ! -name "*_ir_*" -delete \
     && rm -r /opt/semblance/lib/python*/site-packages/numpy/*/tests /opt/semblance/lib/python*/site-packages/numpy/tests
 

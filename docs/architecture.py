@@ -16,7 +16,7 @@ SERVICE: Sequence[Sequence[str]] = (
     ("process", "composition"),
     ("api",),
     ("usecases", "replication"),
-    ("ports",),
+    ("ports", "files"),
     ("batching", "caches"),
     ("documents", "indexes"),
     ("rendering", "model_loading", "observability"),

@@ -40,7 +40,7 @@ GROUPS = {
     "max_batch_tokens": "Batching",
     "cache": "Cache",
     "max_connections": "Connections",
-    "tracing": "Tracing",
+    "log_level": "Log and traces",
     "max_text_chars": "Request limits",
     "ready_within_s": "Readiness and shutdown",
 }

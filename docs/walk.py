@@ -61,7 +61,7 @@ def walk(page: Page, url: str) -> None:
     page.locator("table.matrix").scroll_into_view_if_needed()
     seen.frame()
     page.get_by_role("tab", name="Search").click()
-    page.get_by_role("searchbox", name="Query").fill("my parcel never came")
+    page.get_by_role("combobox", name="Query").fill("my parcel never came")
     page.locator(".hit").first.wait_for()
     seen.frame()
     page.get_by_role("button", name="Why above").first.click()

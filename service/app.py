@@ -81,7 +81,9 @@ def create_app(
         generate_unique_id_function=openapi.operation_id,
     )
     app.state.keys = keys  # for a server that reads them again
-    limits = BodyLimits(settings.max_body_bytes, settings.body_pause_s, settings.body_timeout_s)
+    limits = BodyLimits(
+        settings.max_body_bytes, settings.body_pause_s, settings.body_timeout_s, settings.max_file_bytes
+    )
     policy = EdgePolicy(guard, AllowedHosts(settings.hosts), draining, readiness, AllowedOrigins(settings.origins))
     app.add_middleware(Edge, metrics=metrics, limits=limits, policy=policy, tracers=tracers)
     routes = [route for router in ROUTERS for route in router.routes]

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from semblance_client.vocabulary.fields import MAX_ENTRIES
 
 from semblance.service import addresses
+
+LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
+LogFormat: TypeAlias = Literal["auto", "json", "text"]
 
 MIB = 1024 * 1024
 CLIENT_KEY = "SEMBLANCE_CLIENT_KEY"  # of the command line and the benchmarks; the service does not read it
@@ -36,9 +39,7 @@ class Settings(BaseSettings):
         "one. Without keys, every client has access.",
     )
     api_keys_file: Path | None = Field(
-        None,
-        description="File of further API keys, an entry a line; lines that begin with `#` are comments. SIGHUP reads "
-        "it again.",
+        None, description="File of further API keys, an entry a line; `#` begins a comment. SIGHUP reads it again."
     )
     allow_anonymous: bool = Field(False, description="Allow a non-loopback address without API keys.")
     metrics_open: bool = Field(False, description="Serve `GET /metrics` without a key.")
@@ -104,7 +105,7 @@ class Settings(BaseSettings):
     )
     device: str = Field(
         "auto",
-        description="Device of models and `torch_flat` indexes: `auto` (CUDA if available), `cpu`, `cuda`, `cuda:1`.",
+        description="Device of models and `torch_flat` indexes: `auto` (CUDA if there), `cpu`, `cuda`, `cuda:1`.",
     )
     runtime: str = Field(
         "auto",
@@ -123,9 +124,7 @@ class Settings(BaseSettings):
         "most its quota of CPU time.",
     )
     exports: Path | None = Field(
-        None,
-        description="Folder of exported networks other than BERT, safe to delete; by default `exports` in "
-        "SEMBLANCE_HOME.",
+        None, description="Folder of exported networks other than BERT, removable; default `exports` in SEMBLANCE_HOME."
     )
     model_wait_s: float = Field(30.0, gt=0, description="Seconds that a request waits for a model to load; then 503.")
 
@@ -163,18 +162,19 @@ class Settings(BaseSettings):
     )
     max_header_bytes: int = Field(32 * 1024, ge=4096, description="Maximum size of request line and headers in bytes.")
     header_timeout_s: float = Field(
-        10.0,
-        gt=0,
-        description="Seconds to receive the headers of a request, from its first byte or from opening the connection.",
+        10.0, gt=0, description="Seconds for the headers of a request, from its first byte or opening the connection."
     )
     body_pause_s: float = Field(
         10.0, gt=0, description="Maximum pause in seconds within a request body, or of a client reading its answer."
     )
-    body_timeout_s: float = Field(
-        60.0, gt=0, description="Seconds to receive a request body; NDJSON is limited by SEMBLANCE_BODY_PAUSE_S only."
-    )
+    body_timeout_s: float = Field(60.0, gt=0, description="Seconds to receive a request body, unless it is NDJSON.")
     max_body_bytes: int = Field(8 * MIB, ge=1024, description="Maximum bytes of a request body, or of an NDJSON line.")
+    max_file_bytes: int = Field(64 * MIB, ge=1024, description="Maximum bytes of a request with files to read.")
 
+    log_level: LogLevel = Field("info", description="Least level of the lines of the log.")
+    log_format: LogFormat = Field(
+        "auto", description="Lines of the log: `json`, `text` for people, or `auto`: text on a terminal, else JSON."
+    )
     tracing: bool = Field(
         False,
         description="Send a trace of each request by OpenTelemetry (OTLP over HTTP), without texts; needs the extra "

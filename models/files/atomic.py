@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,15 @@ from typing import Any
 def fsync(path: Path) -> None:
     """Flush a file, or the entries of a folder, to disk.
 
+    Windows opens no folder, and flushes a file only if it is open for writing.
+
     Raises:
         OSError: the write failed.
     """
-    descriptor = os.open(path, os.O_RDONLY)
+    windows = sys.platform == "win32"
+    if windows and path.is_dir():
+        return
+    descriptor = os.open(path, os.O_RDWR if windows else os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

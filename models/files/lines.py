@@ -12,12 +12,14 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias, cast
 
 from semblance.models.errors import BadDataSet, SemblanceError
 
 MAX_LINE_BYTES = 1 << 26
+UTF_8 = "utf-8"
 
 Advance: TypeAlias = Callable[[int], None]
 """Progress callback: receives the number of new bytes read."""
@@ -70,9 +72,10 @@ def text_lines(
     errors: str = "strict",
     error_type: type[SemblanceError] = BadDataSet,
     advance: Advance | None = None,
+    encoding: str = UTF_8,
 ) -> Iterator[tuple[int, str]]:
     """As `numbered_lines`, one line at a time; nothing for an empty file."""
-    lines = lines_with_returns(file, errors, error_type, advance)
+    lines = lines_with_returns(file, errors, error_type, advance, encoding)
     return ((number, line.removesuffix("\r")) for number, line in lines)
 
 
@@ -81,9 +84,10 @@ def lines_with_returns(
     errors: str = "strict",
     error_type: type[SemblanceError] = BadDataSet,
     advance: Advance | None = None,
+    encoding: str = UTF_8,
 ) -> Iterator[tuple[int, str]]:
     """As `text_lines`, with the carriage returns at line ends."""
-    for number, raw in raw_lines(file, error_type, advance):
+    for number, raw in raw_lines(file, error_type, advance, encoding):
         try:
             yield number, raw.decode("utf-8", errors)
         except UnicodeDecodeError as error:
@@ -91,29 +95,36 @@ def lines_with_returns(
 
 
 def raw_lines(
-    file: Path, error_type: type[SemblanceError] = BadDataSet, advance: Advance | None = None
+    file: Path,
+    error_type: type[SemblanceError] = BadDataSet,
+    advance: Advance | None = None,
+    encoding: str = UTF_8,
 ) -> Iterator[tuple[int, bytes]]:
-    """Lines of a file as bytes, with their numbers from 1 and without line feeds.
+    """Lines of a file as bytes in UTF-8, with their numbers from 1 and without line feeds.
 
     Args:
         file: the file to read, one line at a time.
         error_type: the error to raise, where the file is not a data set.
         advance: progress callback; of a compressed file, it receives the compressed bytes.
+        encoding: of the file; bytes in UTF-8 are not checked.
 
     Raises:
-        error_type: the file cannot be read or decompressed, or a line has more than `MAX_LINE_BYTES`.
+        error_type: the file cannot be read, decompressed or decoded, or a line has more than `MAX_LINE_BYTES`.
     """
-    position = 0
+    number = position = 0
     try:
-        with file.open("rb") as stored, _decompressed(file, stored) as stream:
+        with file.open("rb") as stored, decompressed(file, stored) as stream:
             # only \n ends a line: str.splitlines also splits at characters that occur inside sentences
-            for number, raw in enumerate(iter(partial(stream.readline, MAX_LINE_BYTES + 1), b""), 1):
+            readline = stream.readline if encoding == UTF_8 else _Transcoded(stream, encoding).readline
+            for number, raw in enumerate(iter(partial(readline, MAX_LINE_BYTES + 1), b""), 1):
                 if len(raw) > MAX_LINE_BYTES:  # a small compressed file may hold one that exceeds the memory
                     raise error_type(f"{file}, line {number}: it has more than {MAX_LINE_BYTES:,} bytes")
                 if advance is not None:
                     advance(stored.tell() - position)
                     position = stored.tell()
                 yield number, (raw.removeprefix(b"\xef\xbb\xbf") if number == 1 else raw).removesuffix(b"\n")
+    except UnicodeDecodeError as error:
+        raise error_type(f"{file}, after line {number}: this is not {encoding}; name another encoding") from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise error_type(f"{file} cannot be decompressed: {error}") from error
     except OSError as error:
@@ -129,5 +140,17 @@ def format_suffix(file: Path) -> str:
     return Path(file.name.lower().removesuffix(".gz")).suffix
 
 
-def _decompressed(file: Path, stored: BinaryIO) -> AbstractContextManager[BinaryIO]:
+def decompressed(file: Path, stored: BinaryIO) -> AbstractContextManager[BinaryIO]:
+    """The content of an open file, decompressed if the name of the file ends in `.gz`."""
     return cast("BinaryIO", gzip.GzipFile(fileobj=stored)) if file.suffix.lower() == ".gz" else nullcontext(stored)
+
+
+class _Transcoded:
+    """Lines of a text in another encoding, as UTF-8."""
+
+    def __init__(self, stream: BinaryIO, encoding: str) -> None:
+        self._text = TextIOWrapper(stream, encoding, newline="\n")
+
+    def readline(self, limit: int) -> bytes:
+        """The next line. Raises UnicodeDecodeError."""
+        return self._text.readline(limit).encode()

@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from semblance.models.errors import BadDataSet
-from semblance.models.files.lines import Advance, format_suffix, json_lines, lines_with_returns, text_lines
+from semblance.models.files.lines import UTF_8, Advance, format_suffix, json_lines, lines_with_returns, text_lines
 
 SEPARATORS = ",;\t"  # of the fields of a CSV file; spreadsheets of many countries write semicolons
 MAX_CHARS = 16_000_000  # of a field: a quote that is never closed must not read the whole file into memory
@@ -121,34 +121,42 @@ def read_csv(file: Path, needed: Sequence[str], errors: str = "strict") -> Itera
     return _with_header(file, csv_rows(file, errors), needed)
 
 
-def tsv_rows(file: Path, advance: Advance | None = None) -> Iterator[tuple[int, list[str]]]:
+def tsv_rows(file: Path, advance: Advance | None = None, encoding: str = UTF_8) -> Iterator[tuple[int, list[str]]]:
     """Number and fields of each line of a tab-separated table; quotes are characters.
 
     Raises:
-        BadDataSet: the file cannot be read, or is not UTF-8.
+        BadDataSet: the file cannot be read, or is not in the encoding.
     """
-    return ((number, line.split("\t")) for number, line in text_lines(file, advance=advance) if line.strip())
+    lines = text_lines(file, advance=advance, encoding=encoding)
+    return ((number, line.split("\t")) for number, line in lines if line.strip())
 
 
-def csv_rows(file: Path, errors: str = "strict", advance: Advance | None = None) -> Iterator[tuple[int, list[str]]]:
+def csv_rows(
+    file: Path,
+    errors: str = "strict",
+    advance: Advance | None = None,
+    encoding: str = UTF_8,
+    separator: str | None = None,
+) -> Iterator[tuple[int, list[str]]]:
     """Fields of each row of a CSV file, with the number of its first line.
 
-    Fields are separated by the most frequent of comma, semicolon and tab in the first line. A quoted field may contain
-    separators, line ends, which are kept as they are, and, doubled, quotes.
+    A quoted field may contain separators, line ends, which are kept as they are, and, doubled, quotes.
 
     Args:
         file: the file to read, one row at a time.
         errors: "replace" for a file that is known to contain bytes that are not UTF-8.
         advance: progress callback.
+        encoding: of the file.
+        separator: of the fields; None for the one that `separator_of` tells.
 
     Raises:
-        BadDataSet: the file cannot be read, is not UTF-8, a quote is not closed, or a carriage return without a line
-            feed stands outside of quotes.
+        BadDataSet: the file cannot be read, is not in the encoding, a quote is not closed, or a carriage return without
+            a line feed stands outside of quotes.
     """
-    lines = (f"{line}\n" for _, line in lines_with_returns(file, errors, advance=advance))
+    lines = (f"{line}\n" for _, line in lines_with_returns(file, errors, advance=advance, encoding=encoding))
     first = next(lines, "")
     csv.field_size_limit(MAX_CHARS)
-    rows = csv.reader(_joined(first, lines), delimiter=max(SEPARATORS, key=first.count), strict=True)
+    rows = csv.reader(_joined(first, lines), delimiter=separator or separator_of(first), strict=True)
     begun = 1
     try:
         for fields in rows:
@@ -161,6 +169,15 @@ def csv_rows(file: Path, errors: str = "strict", advance: Advance | None = None)
             LONE_RETURN if lone_return else f"{error}; close every quote, and double those inside of a quoted field"
         )
         raise row_error(file, begun, problem) from error
+
+
+def separator_of(header: str) -> str:
+    """The most frequent of comma, semicolon and tab in the first line of a CSV file.
+
+    >>> separator_of("id;text;price, net")
+    ';'
+    """
+    return max(SEPARATORS, key=header.count)
 
 
 def read_header(file: Path, rows: Iterator[tuple[int, Sequence[str]]]) -> tuple[str, ...]:

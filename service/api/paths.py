@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from starlette.routing import Route
 
 DOCUMENTS = "/collections/{name}/documents"
+FILES = "/files"
 
 _ALIASES = {"/embeddings": "/v1/embeddings"}  # for clients of OpenAI's API that are given the address without /v1
 _AS_THEY_ARE = re.compile(r"/+|/docs/.*|/playground/.*|/collections/[^/]+/documents/.+", re.DOTALL)  # ids may end in /

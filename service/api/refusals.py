@@ -85,6 +85,7 @@ OPERATIONS: Mapping[str, tuple[str, ...]] = {
     "delete_matching": (*_MATCHING, *_WRITE, "write_conflict"),
     "find_duplicates": (*_MATCHING, *_ENCODING, *_READ, "bad_cursor", "not_acceptable", "not_explainable",
                         "space_mismatch", "unknown_measure", "write_conflict"),
+    "read_files": (*_FIELDS, "ill_formed_text", "overloaded"),
     "list_models": _QUERY,
     "list_model_names": _QUERY,
     "show_model_name": (*_QUERY, "unknown_model"),

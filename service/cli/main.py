@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from importlib.metadata import version
 from types import ModuleType
-from typing import Any, ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -101,7 +102,13 @@ class _LazyCommand(TyperCommand):
 def group(cls: type[LazyGroup], help_text: str) -> typer.Typer:
     """A Typer application whose verbs are those of `cls`."""
     # without markup, help wraps paragraphs; the other modes keep the line breaks of the source
-    return typer.Typer(cls=cls, help=help_text, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+    return typer.Typer(cls=cls, help=help_text, no_args_is_help=True, rich_markup_mode=None)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"semblance {version('semblance-server')}")
+        raise typer.Exit
 
 
 class SemblanceVerbs(LazyGroup):
@@ -115,6 +122,13 @@ class SemblanceVerbs(LazyGroup):
         "project": ("model.project", "Fit a projection to the vectors of many texts."),
         "calibrate": ("model.calibrate", "Fit the probability that people call a pair the same."),
         "embed": ("batches.embed", "Encode files of texts into files of vectors."),
+        "search": ("search", "Find the documents that are nearest to a query."),
+        "compare": ("compare", "Score how alike a text and others are."),
+        "explain": ("explain", "Show which words make the score of two texts."),
+        "same": ("same", "Say whether texts say the same, and why not."),
+        "collections": ("collections", "List the collections, with documents, model and state."),
+        "show": ("show", "Show a collection, or a document of it."),
+        "delete": ("delete", "Delete documents, or a whole collection."),
         "duplicates": ("duplicates", "List groups of near-duplicates in a collection."),
         "mcp": ("mcp", "Serve a language model by the Model Context Protocol."),
         "backup": ("backup", "Copy all collections into a folder."),
@@ -133,7 +147,7 @@ class IndexVerbs(LazyGroup):
     """Verbs of `semblance index`; `add` is the default."""
 
     verbs: ClassVar[Verbs] = {
-        "add": ("index.add", "Store the documents of a CSV, JSONL or Parquet file."),
+        "add": ("index.add", "Store the documents of a file or folder."),
         "reembed": ("index.reembed", "Re-embed a collection under another model or passages."),
         "verify": ("index.verify", "Check the database, its vectors and its indexes."),
         "rebuild": ("index.rebuild", "Rebuild indexes from the stored vectors."),
@@ -176,6 +190,17 @@ class PairsVerbs(LazyGroup):
 
 
 app = group(SemblanceVerbs, "Sentence similarity and semantic search that show their work.")
+
+
+@app.callback()
+def _options(
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Options before a verb."""
+
+
 app.add_typer(
     group(
         IndexVerbs,

@@ -51,7 +51,7 @@ def serve(
       semblance serve --port 9000 --model minilm-graded --model mine=/models/mine
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     settings = read_settings(host=host, port=port, home=home, models=",".join(model) if model else None, sample=sample)
-    configure_logging()
+    configure_logging(settings.log_level, settings.log_format)
     log.info("Semblance %s is starting; documents are kept in %s", version("semblance-server"), _store(settings))
     with exit_on_failure(REFUSAL), lock_home(settings.home), _bind(settings) as listener:
         sys.setswitchinterval(SWITCH_S)  # for the load, which waits for a turn after each file, array and operation
@@ -83,7 +83,8 @@ def _bind(settings: Settings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listener = socket.socket(family)
     try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if sys.platform != "win32":  # there, a second process could take the port as well
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((settings.host, settings.port))
     except OSError as error:
         listener.close()

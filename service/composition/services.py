@@ -11,6 +11,7 @@ from semblance.models.model_files.source import ModelFiles
 from semblance.service.caches.memory import MemoryCache
 from semblance.service.composition.encoding import open_worker
 from semblance.service.composition.stores import Stores, open_stores
+from semblance.service.files.sent_files import SentFiles
 from semblance.service.model_loading.classifiers import served_classifiers
 from semblance.service.model_loading.registry import LazyModels, read_truncations
 from semblance.service.observability.metrics import Metrics
@@ -82,7 +83,7 @@ async def open_services(
             texts = TextEmbedder(worker, cache, metrics, settings.max_text_chars, truncations)
             use_cases = _use_cases(settings, models, stores, texts, metrics)
             page = MetricsPage(metrics, stores.collections, stores.show)
-            yield Services(settings, models, metrics, readiness, drawing, page, *use_cases)
+            yield Services(settings, models, metrics, readiness, drawing, SentFiles(), page, *use_cases)
     finally:
         drawing.close()
         worker.stop()

@@ -205,7 +205,7 @@ def open_embedded_store(settings: Settings) -> Iterator[tuple[SqlDocumentStore, 
         NoStore: there are none.
         StoreInUse: a service is running on them.
     """
-    _require_documents(settings)
+    require_documents(settings)
     with lock_home(settings.home), closing(SqlDocumentStore(sqlite_engine(settings.database_file))) as store:
         yield store, IndexFolder(settings.snapshot_folder, Device(partial(torch_device, settings)))
 
@@ -219,7 +219,7 @@ def primary_to_read(settings: Settings) -> Iterator[SqlDocumentStore]:
         StoreUnavailable: the database is unreachable.
     """
     if not settings.database_url.get_secret_value():
-        _require_documents(settings)
+        require_documents(settings)
     with closing(SqlDocumentStore(_engine(settings))) as store:
         yield store
 
@@ -238,7 +238,8 @@ def primary_to_replace(settings: Settings) -> Iterator[SqlDocumentStore]:
         yield stack.enter_context(closing(SqlDocumentStore(_engine(settings))))
 
 
-def _require_documents(settings: Settings) -> None:
+def require_documents(settings: Settings) -> None:
+    """Check that the home has a document store. Raises NoStore, StoreFailed."""
     folder = settings.database_file.parent
     try:
         found = has_tables(settings.database_file)

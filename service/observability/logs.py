@@ -9,8 +9,11 @@ from datetime import UTC, datetime
 
 from opentelemetry.trace import format_trace_id, get_current_span
 
+from semblance.service.settings import LogFormat, LogLevel
+
 _EXTRAS = ("request_id", "milliseconds", "caller")
 _PLAIN = {"milliseconds": "{} ms", "caller": "caller {}", "request_id": "request {}", "trace_id": "trace {}"}
+_OWN = ("semblance", "service.access")
 _CHATTY = ("alembic", "faiss.loader", "httpx2", "uvicorn.error")  # their information is logged by our modules
 
 
@@ -52,11 +55,20 @@ class PlainLines(logging.Formatter):
         return "\n    ".join([line, *map(_printable, traceback)])
 
 
-def configure_logging() -> None:
-    """Send the records of all loggers to standard error."""
+def configure_logging(level: LogLevel = "info", form: LogFormat = "auto") -> None:
+    """Send the records of all loggers to standard error.
+
+    Args:
+        level: the least one of the lines; packages of others may log texts below `info`, and are not heard there.
+        form: that of the lines; `auto` is text on a terminal, and otherwise JSON.
+    """
     handler = logging.StreamHandler()
-    handler.setFormatter(PlainLines() if sys.stderr.isatty() else JsonLines())
+    handler.setLevel(level.upper())
+    plain = sys.stderr.isatty() if form == "auto" else form == "text"
+    handler.setFormatter(PlainLines() if plain else JsonLines())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    for own in _OWN:
+        logging.getLogger(own).setLevel(level.upper())
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # these fields are not logged
     for chatty in _CHATTY:
         logging.getLogger(chatty).setLevel(logging.WARNING)

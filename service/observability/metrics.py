@@ -25,6 +25,8 @@ from semblance.service.ports.indexes import IndexState
 from semblance.service.ports.paraphrases import LookupOutcome
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+MAX_CALLERS = 100  # names of keys with series of their own
+OTHER_CALLERS = "other"
 _COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 _COLLECTION_GAUGES = (
     ("index_documents", "Documents in the collection."),
@@ -50,6 +52,9 @@ class Metrics:
             ("version", "python", "model", "build"),
         )
         self.requests = counter("semblance_requests", "Requests answered.", ("route", "method", "status"))
+        self.caller_requests = counter(
+            "semblance_caller_requests", "Requests answered, by the name of their key.", ("caller", "status")
+        )
         self.request_seconds = histogram("semblance_request_seconds", "Time to answer.", ("route",), buckets=_SECONDS)
         self.errors = counter("semblance_errors", "Requests refused or failed, by problem code.", ("code",))
         self.stage_seconds = histogram(
@@ -73,6 +78,8 @@ class Metrics:
         )
         # looking up a series by its labels takes longer than counting
         self._requests = cache(self.requests.labels)
+        self._caller_requests = cache(self.caller_requests.labels)
+        self._callers: set[str] = set()
         self._request_seconds = cache(self.request_seconds.labels)
         self._stage_seconds = cache(self.stage_seconds.labels)
         self._cache_lookups = cache(self.cache_lookups.labels)
@@ -103,6 +110,14 @@ class Metrics:
         self._request_seconds(route).observe(seconds)
         for stage, spent in stages.items():
             self._stage_seconds(stage).observe(spent)
+
+    def add_caller(self, caller: str, status: int) -> None:
+        """Count a request by the name of its key; beyond MAX_CALLERS names, as of `other`."""
+        if caller not in self._callers and len(self._callers) >= MAX_CALLERS:
+            caller = OTHER_CALLERS
+        else:
+            self._callers.add(caller)
+        self._caller_requests(caller, str(status)).inc()
 
     def set_queued(self, urgency: Urgency, tokens: int) -> None:
         """Set the number of tokens that wait for the model."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -50,4 +49,4 @@ class Draining:
         if self.failed:  # several threads notice a lost device, and a second signal would cut off running requests
             return
         self.failed = True
-        os.kill(os.getpid(), signal.SIGTERM)
+        signal.raise_signal(signal.SIGTERM)  # os.kill would end the process at once on Windows

@@ -9,7 +9,6 @@ import gc
 import logging
 import multiprocessing
 import os
-import resource
 import signal
 import socket
 import sys
@@ -24,6 +23,9 @@ import uvicorn
 
 from semblance.service.process.readiness import Draining
 from semblance.service.threads import SWITCH_S
+
+if sys.platform != "win32":
+    import resource
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +54,7 @@ class Server(uvicorn.Server):
         notice_s: shortest time from the signal to closing the port.
         on_started: called with the host and port when the service is reachable.
         on_hangup: called in a thread at each SIGHUP, one after the other; without it, SIGHUP ends the process.
+            Windows has no such signal.
     """
 
     def __init__(
@@ -76,7 +79,7 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start; a signal before the service is reachable ends the process at once."""
-        if self._on_hangup is not None:
+        if self._on_hangup is not None and sys.platform != "win32":
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._hangups.submit, self._on_hangup)
         starting = asyncio.ensure_future(super().startup(sockets))
         while not starting.done() and not self._draining.begun:
@@ -165,6 +168,8 @@ def raise_file_limit(connections: int) -> str | None:
     Returns:
         A warning for the operator if the hard limit does not allow it.
     """
+    if sys.platform == "win32":
+        return None  # sockets do not count among open files there
     needed = connections + OTHER_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     reachable = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
@@ -189,7 +194,7 @@ def tune_interpreter() -> None:
     gc.freeze()
     gc.set_threshold(YOUNG_OBJECTS)
     sys.setswitchinterval(SWITCH_S)
-    if hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
+    if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
         for option, value in MALLOC.items():
             libc.mallopt(option, value)
         threading.Thread(target=_trim, args=(libc,), name="upkeep", daemon=True).start()

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from semblance_client.vocabulary.models import ScoreRanges
 from semblance_client.vocabulary.same import Verdict
 
 from semblance.models.explanation import Explanation, ReadText
@@ -43,6 +44,7 @@ class Caption:
         warnings: messages to show with the score.
         probable: what people would call the pair; None if unknown.
         same: the verdict on the texts; None without one.
+        typical: scores of this measure and model; None if they are not known.
     """
 
     measure: str
@@ -55,6 +57,7 @@ class Caption:
     warnings: tuple[str, ...] = ()
     probable: Probable | None = None
     same: Verdict | None = None
+    typical: ScoreRanges | None = None
 
     @property
     def distance(self) -> bool:
@@ -104,11 +107,30 @@ def headline(explanation: Explanation, caption: Caption) -> str:
 def subtitle(explanation: Explanation, caption: Caption) -> str:
     """Score, measure, model and what people would say, on one line."""
     score = plain(explanation.score, SCORE_DECIMALS)
-    parts = [f"{label(caption.measure, _MAX_NAME_EM)} score {score}", label(caption.model, _MAX_NAME_EM)]
+    parts = [usual(explanation.score, caption.typical)] if caption.typical else []
+    parts += [f"{label(caption.measure, _MAX_NAME_EM)} score {score}", label(caption.model, _MAX_NAME_EM)]
     if caption.probable:
         share, data = round(100 * caption.probable.probability), label(caption.probable.data, _MAX_NAME_EM)
         parts.append(f"people call such a pair the same in {share} of 100 cases, judging by {data}")
     return " \u00b7 ".join(parts)
+
+
+def usual(score: float, typical: ScoreRanges) -> str:
+    """Kinds of pairs that a score is usual for, in the words of assets/scale.js.
+
+    >>> typical = ScoreRanges(measure="rcmd_words", random=(0.06, 0.24), related=(0.42, 0.82), paraphrases=(0.6, 0.95))
+    >>> usual(0.7, typical)
+    'related or a paraphrase; unrelated pairs reach 0.24, paraphrases begin at 0.60'
+    >>> [usual(score, typical).partition(";")[0] for score in (-0.5, 0.3, 0.5, 1.0)]
+    ['unrelated', 'between unrelated and related', 'related', 'a paraphrase']
+    """
+    kinds = {"unrelated": typical.random, "related": typical.related, "a paraphrase": typical.paraphrases}
+    within = [name for name, (low, high) in kinds.items() if low <= score <= high]
+    above = [name for name, (low, _) in kinds.items() if score < low][:1]
+    below = [name for name, (_, high) in kinds.items() if score > high][-1:]
+    said = " or ".join(within) or (f"between {below[0]} and {above[0]}" if above and below else (above + below)[0])
+    reach, begin = plain(typical.random[1], 2), plain(typical.paraphrases[0], 2)
+    return f"{said}; unrelated pairs reach {reach}, paraphrases begin at {begin}"
 
 
 def cut_notes(texts: Mapping[str, ReadText]) -> tuple[str, ...]:

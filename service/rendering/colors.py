@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from semblance.models.embeddings import Doubles
-from semblance.models.explanation import Explanation
 
 INK, FAINT_INK, RULE, PAPER, ACCENT = "#1f2933", "#52606b", "#d5dce2", "#ffffff", "#1d5c96"
 PLUS = ("#e1edf6", "#b9d8eb", "#86bbdc", "#4b95c6", "#1f66a6")
 MINUS = ("#fbe4d8", "#f6c3a8", "#ec9a7b", "#d2604d", "#a9202c")
 STEPS = len(PLUS)
+QUIET, QUIET_NAME = "#c3ced8", "says-little"  # of function words and punctuation
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +61,6 @@ class ColorScale:
         """
         step = self.step(value)
         return f"shade-{'minus' if step < 0 else 'plus'}-{abs(step)}" if step else "shade-0"
-
-
-def word_scale(explanation: Explanation) -> ColorScale:
-    """One scale for the units of both texts and for their links."""
-    parts = explanation.contribution
-    return ColorScale.over(parts, parts.sum(axis=0), parts.sum(axis=1))
 
 
 def color_of(step: int) -> str:

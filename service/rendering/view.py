@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from semblance.models.embeddings import Doubles
 from semblance.models.explanation import Explanation, Link, ReadText
@@ -16,38 +15,16 @@ from semblance.models.text import Booleans, Units
 from semblance.models.tokenization.function_words import say_much
 from semblance.models.tokenization.passages import sentences
 from semblance.service.rendering.caption import Caption
-from semblance.service.rendering.colors import ColorScale
-from semblance.service.rendering.direction import isolated
-from semblance.service.rendering.labels import SCORE_DECIMALS, beginning, label, rounded_parts, short_signed
+from semblance.service.rendering.colors import QUIET_NAME, ColorScale
+from semblance.service.rendering.labels import beginning, label, short_signed
+from semblance.service.rendering.parts import saying, says_much, score_parts, word_scale
 from semblance.service.rendering.verdict import differing, places_of
 
-MAX_LINKS = 6  # with a part of their own
 MAX_SIDE = 14  # rows and columns, without the one of others
 MAX_WORDS = 40  # rows and columns of a matrix of all words of long texts
-_MAX_WORD_EM = 15.0  # in names of parts
 _CELL_DECIMALS = 3  # on pages
 
-PartKind: TypeAlias = Literal["link", "rest", "special"]
 RowKind: TypeAlias = Literal["word", "sentence", "others"]
-
-
-@dataclass(frozen=True, slots=True)
-class ScorePart:
-    """A part of a score.
-
-    Attributes:
-        name: label of the pair of words, or what other parts are.
-        kind: links of a pair of words, all other links, or special tokens.
-        exact: its value.
-        links: places of both words of each link.
-        value: rounded so that all sum to the rounded score.
-    """
-
-    name: str
-    kind: PartKind
-    exact: float
-    links: tuple[tuple[int, int], ...] = ()
-    value: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +38,7 @@ class Side:
         similarity, contribution: of each pair of units.
         matches: whether a pair is at distance 0.
         differs: (n,) whether a unit is among the reasons of the verdict.
+        says_much: (n,) whether a unit is neither a function word nor punctuation.
     """
 
     name: str
@@ -71,6 +49,7 @@ class Side:
     contribution: Doubles
     matches: Booleans
     differs: Booleans
+    says_much: Booleans
 
     @cached_property
     def totals(self) -> Doubles:
@@ -82,6 +61,20 @@ class Side:
     def matched(self) -> Booleans:
         """(n,) whether a unit has a partner at distance 0."""
         return np.asarray(self.matches.any(axis=1))
+
+    def shades(self, scale: ColorScale) -> list[str]:
+        """(n) classes of the units in style.css, as `shades_of`."""
+        return shades_of(self.totals, self.says_much, self.differs, scale)
+
+
+def shades_of(totals: Doubles, much: Booleans, differs: Booleans, scale: ColorScale) -> list[str]:
+    """(n) classes of units in style.css; those that say little have one color, or none."""
+    shown = zip(totals.tolist(), much.tolist(), differs.tolist(), strict=True)
+    quiet = {False: f"{QUIET_NAME} shade-0", True: QUIET_NAME}
+    return [
+        (scale.name(value) if much_said else quiet[bool(scale.step(value))]) + " differs" * is_other
+        for value, much_said, is_other in shown
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +153,7 @@ class View:
     Attributes:
         matches: (n, m) whether two units are at distance 0; none unless the score is minus a distance.
         sides: both texts.
+        parts: of the score.
         scale: one scale of colors for the units of both texts and for their links.
         lowers: whether a link lowers the score.
     """
@@ -169,74 +163,25 @@ class View:
         same: Booleans = (similarity == 0) & (parts == 0) & caption.distance
         left, right, names = explanation.left, explanation.right, caption.names
         self.explanation, self.caption, self.matches = explanation, caption, same
+        much = says_much(explanation)
         differs = [differing(*side) for side in zip((left, right), places_of(caption.same), strict=True)]
         self.sides = (
-            Side(names[0], caption.a, left, right, similarity, parts, same, differs[0]),
-            Side(names[1], caption.b, right, left, similarity.T, parts.T, same.T, differs[1]),
+            Side(names[0], caption.a, left, right, similarity, parts, same, differs[0], much[0]),
+            Side(names[1], caption.b, right, left, similarity.T, parts.T, same.T, differs[1], much[1]),
         )
         self.scale = word_scale(explanation)
+        self.parts = score_parts(explanation, merge=True)
         self.lowers = bool((parts < 0).any())
 
     def links(self, most: int) -> list[Link]:
-        """The strongest links, then those at distance 0 in reading order."""
+        """The strongest links of words that say much, then those at distance 0 in reading order."""
         free = (Link(int(i), int(j), 0.0, 0.0) for i, j in np.argwhere(self.matches))
-        return [*self.explanation.strongest(most).links, *free][:most]
+        said = np.where(saying(self.explanation), self.explanation.contribution, 0.0)
+        return [*replace(self.explanation, contribution=said).strongest(most).links, *free][:most]
 
     def grid(self, most: int = MAX_SIDE, *, by_sentence: bool = True) -> Grid:
         """The matrix, as `grid_of`."""
         return grid_of(self.explanation, most, by_sentence=by_sentence, same=self.matches)
-
-
-def word_scale(explanation: Explanation) -> ColorScale:
-    """One scale for the units of both texts and for their links."""
-    parts = explanation.contribution
-    return ColorScale.over(parts, parts.sum(axis=0), parts.sum(axis=1))
-
-
-def score_parts(explanation: Explanation, decimals: int = SCORE_DECIMALS, *, merge: bool = False) -> list[ScorePart]:
-    """The parts of a score: links of words, function words, and special tokens.
-
-    The strongest links have parts of their own; all others are one part, and so are those of function words and
-    punctuation. A link says much if one of its units does. Parts of 0 are left out, unless all are 0.
-
-    Args:
-        explanation: of the score.
-        decimals: of the rounded values.
-        merge: whether links of the same two words, which may occur several times, are one part.
-    """
-    contribution = explanation.contribution
-    left, right = (side.texts for side in (explanation.left, explanation.right))
-    saying = np.logical_or.outer(*(np.array(say_much(side), np.bool_) for side in (left, right)))
-    rows, columns = (_kinds(side, merge=merge) for side in (left, right))
-    pairs = np.zeros((len(left), len(right)))
-    np.add.at(pairs, np.ix_(rows, columns), np.where(saying, contribution, 0.0))
-    parts = []
-    for place in np.argsort(-np.abs(pairs), axis=None, kind="stable")[:MAX_LINKS]:
-        i, j = np.unravel_index(place, pairs.shape)
-        linked = np.logical_and.outer(rows == i, columns == j) & saying & (contribution != 0)
-        places = [(int(row), int(column)) for row, column in np.argwhere(linked)]
-        parts.append(ScorePart(pair_name(left[i], right[j]), "link", float(pairs[i, j]), tuple(places)))
-        pairs[i, j] = 0.0
-    parts += [
-        ScorePart("other words", "rest", float(pairs.sum()) + explanation.omitted),
-        ScorePart("function words and punctuation", "rest", float(contribution[~saying].sum())),
-        ScorePart("special tokens", "special", explanation.special),
-    ]
-    parts = [part for part in parts if part.exact] or [ScorePart("links", "rest", 0.0)]
-    values = rounded_parts([part.exact for part in parts], explanation.score, decimals)
-    return [replace(part, value=value) for part, value in zip(parts, values, strict=True)]
-
-
-def _kinds(words: Sequence[str], *, merge: bool) -> NDArray[np.intp]:
-    """(n,) the place of each word, or with `merge` of its first occurrence in any case."""
-    first: dict[str, int] = {}
-    return np.array([first.setdefault(word.lower(), i) if merge else i for i, word in enumerate(words)], np.intp)
-
-
-def pair_name(left: str, right: str) -> str:
-    """Two isolated words as a label, joined by "=" if they are the same."""
-    one, other = (isolated(label(word, _MAX_WORD_EM)) for word in (left, right))
-    return f"{one} {'=' if left.lower() == right.lower() else '~'} {other}"
 
 
 def grid_of(

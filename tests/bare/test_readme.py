@@ -92,6 +92,17 @@ def test_the_modules_are_those_of_the_sources(installation: Installation, home: 
     assert held == sources
 
 
+def test_an_installation_runs_without_what_windows_lacks(installation: Installation, home: Path) -> None:
+    as_windows = str(PROJECT / "tests" / "support" / "as_windows.py")
+    assert "Serve the HTTP API" in run(["python", as_windows, "serve", "--help"], installation, home)
+    metadata = run(
+        ["python", "-c", "from importlib.metadata import requires; print(requires('semblance-server'))"],
+        installation,
+        home,
+    )
+    assert 'uvloop; sys_platform != "win32"' in metadata
+
+
 NEEDS_TORCH = """
 from semblance import Compute, SemblanceError, load
 for source, compute in ((OTHER, None), ("minilm", Compute(device="cuda")), ("minilm", Compute(runtime="torch"))):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +16,7 @@ from promql_parser import MatchOp, VectorSelector
 from semblance.service.api.errors import OTHER_CODES, STATUS
 from semblance.service.observability.metrics import Metrics
 from tests.deploy.deployment import DEPLOY
+from tests.support.project import PROJECT
 
 PROMETHEUS = DEPLOY / "prometheus"
 DASHBOARDS = sorted((DEPLOY / "grafana" / "dashboards").glob("*.json"))
@@ -98,6 +100,13 @@ def test_every_alert_has_a_severity_and_a_summary() -> None:
     for rule in alerts():
         assert rule["labels"]["severity"] in ("page", "ticket")
         assert rule["annotations"]["summary"]
+
+
+def test_every_alert_names_its_place_in_the_page_of_operation() -> None:
+    headings = re.findall(r"^#+ (.+)$", (PROJECT / "docs" / "operation.md").read_text("utf-8"), re.MULTILINE)
+    places = {f"docs/operation.md#{heading.lower()}": heading for heading in headings if " " not in heading}
+    for rule in alerts():
+        assert places.get(rule["annotations"]["runbook_url"]) == rule["alert"]
 
 
 def test_prometheus_scrapes_each_replica_of_compose() -> None:

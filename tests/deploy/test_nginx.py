@@ -49,6 +49,7 @@ READS = [
     ("POST", "/v2/embed"),
     ("POST", "/v1/tokenize"),
     LONG_READ,
+    ("POST", "/files"),
 ]
 CHANGE, WRITE = ("PUT", "/collections/a", "application/json"), ("POST", "/collections/a/documents", "application/json")
 LINES = ("POST", "/collections/a/documents", "application/x-ndjson; charset=utf-8")
@@ -341,7 +342,8 @@ def test_a_body_over_the_limit_gets_a_problem_document(http: httpx2.Client, repl
     documents, lines = "/collections/a/documents", {"content-type": "application/x-ndjson"}
     assert http.post(documents, content=large).status_code == 413
     assert http.post(documents, content=large, headers=lines).text.strip() == str(len(large))
-    assert received(replicas) == {"POST /search": 1, f"POST {documents}": 1}
+    assert http.post("/files", content=large).status_code == 200
+    assert received(replicas) == {"POST /search": 1, f"POST {documents}": 1, "POST /files": 1}
 
 
 def test_without_replicas_requests_get_502_as_a_problem_document(nginx: NginxServer, replicas: Replicas) -> None:

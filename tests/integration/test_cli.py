@@ -83,9 +83,13 @@ def test_index_stores_a_file_and_lists_refused_lines(api: Api, http: httpx2.Clie
     for line, code in refused:
         assert f"{file}, line {line}: {code}" in ran.stderr
     assert "146 documents stored in lines, 0 of them truncated" in ran.stderr
-    assert "; lines refused: 4; lines with an id that came before: 2" in ran.stderr
+    reasons = "malformed_json 1, empty_text 1, invalid_value 1, not_finite 1"
+    assert f"; lines refused: 4 ({reasons}); lines with an id that came before: 2" in ran.stderr
     for line, doc_id, former in ((71, "d0", 1), (73, "d72", 72)):
-        assert f"{file}, line {line}: warning: the id '{doc_id}' is also that of line {former}; the last" in ran.stderr
+        assert (
+            f"{file}, line {line}: warning: repeated_id: '{doc_id}' is also that of line {former}; the last"
+            in ran.stderr
+        )
     assert api.get("/collections/lines")["count"] == 144
     assert api.get("/collections/lines/documents/d72")["text"] == "Document number 72."
     assert api.get("/collections/lines/documents/d0")["text"].startswith("The id of line 1 again")
@@ -98,7 +102,7 @@ def test_index_reads_the_export_of_a_spreadsheet(api: Api, url: str, tmp_path: P
     ran = semblance("index", str(file), "--collection", "export", "--url", url)
     assert ran.returncode == 0, ran.stderr
     assert f"{file}: warning: columns without a name are left out: 1, 4" in ran.stderr
-    assert f"{file}, line 5: warning: the id 'a' is also that of line 2; the last" in ran.stderr
+    assert f"{file}, line 5: warning: repeated_id: 'a' is also that of line 2; the last" in ran.stderr
     assert api.get("/collections/export/documents/b")["text"] == "One\rtwo"
     document = api.get("/collections/export/documents/a")
     assert (document["text"], document["metadata"]) == ("Three", {})

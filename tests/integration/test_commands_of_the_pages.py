@@ -97,6 +97,8 @@ BATCHES = Parse("it starts Ray; tests/integration/test_batches.py runs both verb
 MULTILINGUAL = Parse("it is not always installed; tests/service/model_loading writes its float32 folder")
 MPNET = Parse("it is not always installed; tests/models/encoders/test_mpnet.py compares its vectors at night")
 PULLED = Parse("it needs a model hub; tests/integration/test_pull.py has one on loopback")
+SAMPLE = Parse("other pages need the sample; tests/integration/test_daily_verbs.py deletes documents and a collection")
+DAILY = Parse("tests/integration/test_daily_verbs.py runs it, and compares what it prints")
 PAPERS = Parse("it takes minutes; tests/integration/test_evaluate.py runs such commands on small files")
 FIGURES = Parse("it takes minutes; tests/integration/test_docs.py compares the figures that it prints with the page")
 
@@ -106,6 +108,7 @@ COMMANDS: Mapping[str, Run | Serve | Parse] = {
     "semblance index tickets.csv --collection tickets --id-field number --text-field subject --text-field body": Run(
         service=True
     ),
+    "semblance index notes/ --collection notes": Run(service=True),
     "semblance index reembed NAME --model OTHER": Run(service=True),
     "semblance index reembed NAME --passages auto": Run(service=True),
     "semblance index reembed": Parse("a list of verbs, without arguments"),
@@ -119,6 +122,16 @@ COMMANDS: Mapping[str, Run | Serve | Parse] = {
     "semblance backup /backups/monday": Run(),
     "semblance restore /backups/monday": Run(answer="y"),
     "semblance snapshot /seeds/replica": Run(),
+    # a day's work
+    """semblance search "my parcel never came" -k 2 --filter '{"category": "shipping"}'""": DAILY,
+    'semblance compare "my parcel never came" "my package has not arrived" "It rains."': DAILY,
+    'semblance explain "my parcel never came" "my package has not arrived"': DAILY,
+    'semblance same "How do I turn on dark mode?" "How do I turn off dark mode?"': DAILY,
+    "semblance collections": Run(service=True),
+    "semblance show default": Run(service=True),
+    "semblance show default shipping-001": Run(service=True),
+    "semblance delete default shipping-001": SAMPLE,
+    "semblance delete default": SAMPLE,
     # serving
     "semblance serve": Serve(),
     "semblance serve --host 0.0.0.0": Serve(),
@@ -219,12 +232,14 @@ SCRIPTS: Mapping[str, str] = {
     "scripts/defects": "it takes hours; tests/defects checks that each edit still applies",
     "scripts/build": "tests/bare installs its wheels",
     "scripts/image": "it needs buildah, and minutes; tests/deploy/test_image.py runs the steps of the Dockerfile",
+    "scripts/sbom": "tests/deploy/test_sbom.py runs it",
     "scripts/docs": "tests/integration/test_docs.py compares what it writes",
 }
 
 PROGRAMS: Mapping[str, str] = {
     **dict.fromkeys(("docker", "tar", "deploy/write-env.sh"), "of compose: tests/deploy checks files and options"),
-    **dict.fromkeys(("kubectl", "psql"), "of a cluster: tests/deploy checks the manifests"),
+    "cosign": "of a release: tests/deploy checks the workflow that signs",
+    **dict.fromkeys(("helm", "kubectl", "psql"), "of a cluster: tests/deploy checks the manifests"),
     **dict.fromkeys(
         ("apt-get", "python3", "ln", "useradd", "install", "read", "runuser", "systemctl", "set", "chown", "for"),
         "of an installation as root: tests/deploy checks the units",
@@ -297,6 +312,7 @@ def workspace(tmp_path: Path, models: Path, monkeypatch: pytest.MonkeyPatch) -> 
     write_glove(tmp_path / "vectors" / "glove.txt", WORDS)
     write_table(tmp_path / "vectors" / "enwiki.tsv", [(word, i + 1) for i, word in enumerate(WORDS)])
     write(tmp_path / "my-documents.csv", "text,year", "A cat sleeps.,2024", "The kitten naps.,2025")
+    write(tmp_path / "notes" / "a.md", "# Lamps", "They flicker.")
     write(tmp_path / "tickets.csv", "number,subject,body", "1,Lamp,It flickers.")
     write(tmp_path / "corpus.txt", *(" ".join(three) for three in permutations(WORDS, 3)))
     write(tmp_path / "questions.csv", "question1,question2,is_duplicate", "a cat,the cat,1", "a house,today,0")

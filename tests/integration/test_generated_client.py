@@ -172,6 +172,9 @@ def use_a_collection(client: GeneratedClient) -> None:
     points = client.call("map_documents", "typed", body=client.MapRequest(field="kind")).points
     assert [(each.id, each.value) for each in points] == [("a/b", "complaint"), ("c", None)]
     assert client.call("delete_matching", "typed", body=client.DeleteRequest(ids=["none"])).deleted == 0
+    file = client.SentFile(name="a.txt", content="T25lIGxpbmUu")
+    [content] = client.call("read_files", body=client.FilesRequest(files=[file])).files
+    assert [(each.id, each.text) for each in content.documents] == [("a.txt:1", "One line.")]
     body = client.AliasRequest(collection="typed")
     assert client.call("set_alias", "typed-now", body=body).collection == "typed"
     assert "typed-now" in [each.name for each in client.call("list_aliases").aliases]

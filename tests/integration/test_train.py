@@ -6,6 +6,8 @@ import json
 import random
 import re
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -106,6 +108,9 @@ def test_evaluated_rows_and_running_text_are_left_out_and_counted(small: Path, t
     assert ended.returncode == 0, ended.stderr
     assert "41 rows (2 left out by --exclude, 0 without a label)" in ended.stderr
     assert "left out by --exclude, some rows by several sets: sickr 2, stsb 1" in ended.stderr
+    steps = [line for line in ended.stderr.splitlines() if line.startswith("step ")]
+    assert len(steps) == 5, "lines in a file, a bar on a terminal"
+    assert re.match(r"step 5 of 5 loss \d\.\d{4}$", steps[-1])
     record = json.loads((out / "training.json").read_text())
     assert record["rows_removed_by"] == {"sickr": 2, "stsb": 1}
     assert (record["kept_texts"], record["kept_texts_removed"], record["settings"]["keep"]["weight"]) == (1, 1, 2.0)
@@ -116,6 +121,17 @@ def test_evaluated_rows_and_running_text_are_left_out_and_counted(small: Path, t
         "1 texts were left out likewise",
     ):
         assert said in card
+
+
+def test_a_bad_row_is_refused_before_torch_is_imported(tmp_path: Path) -> None:
+    rows = write_table(tmp_path / "rows.tsv", [("sentence1", "sentence2", "score"), ("A cat", "The cat", "good")])
+    config = write(tmp_path / "config.yaml", "dev: []")
+    code = "import sys; from semblance.service.cli.main import app\ntry: app()\nfinally: print('torch' in sys.modules)"
+    options = ("--rows", str(rows), "--config", str(config), "--out", str(tmp_path / "out"))
+    command = [sys.executable, "-c", code, "train", "sbert_regression", *options]
+    ran = subprocess.run(command, capture_output=True, check=False)
+    assert (ran.returncode, ran.stdout) == (1, b"False\n")
+    assert ran.stderr.decode() == f"{rows}, line 2: score is 'good', not a number\n"
 
 
 def test_a_stopped_run_resumes_when_started_again(small: Path, data: Path, tmp_path: Path) -> None:

@@ -17,16 +17,17 @@ TEST_SETTINGS = ("SEMBLANCE_EXPORTS", "SEMBLANCE_PRECISION", "SEMBLANCE_THREADS"
 SETTINGS = {"HOME": "/tmp", "COLUMNS": "200", **{name: os.environ[name] for name in TEST_SETTINGS}}
 
 
-def semblance(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def semblance(*arguments: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
     """Run `semblance ARGUMENTS` in this process, which saves imports, with only the given settings.
 
-    Side effects on the process are undone. An exception that the command does not handle is raised here.
+    `stdin` is its standard input. Side effects on the process are undone. An exception that the command does not handle
+    is raised here.
     """
     unset = {name: None for name in os.environ if name.startswith("SEMBLANCE_")}
     handler = signal.getsignal(signal.SIGTERM)
     try:
         with warnings.catch_warnings():
-            ran = CliRunner().invoke(app, arguments, env={**unset, **SETTINGS, **environment})
+            ran = CliRunner().invoke(app, arguments, stdin, env={**unset, **SETTINGS, **environment})
     finally:
         signal.signal(signal.SIGTERM, handler)
         gc.unfreeze()

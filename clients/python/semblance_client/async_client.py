@@ -46,8 +46,9 @@ class AsyncClient:
         *,
         timeout_s: float = TIMEOUT_S,
         retries: Retries = Retries(),  # noqa: B008 - frozen
+        transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
-        self._http = httpx2.AsyncClient(**options_of(base_url, api_key, timeout_s))
+        self._http = httpx2.AsyncClient(**options_of(base_url, api_key, timeout_s), transport=transport)
         self._address = address_of(self._http)
         self._retries = retries
 

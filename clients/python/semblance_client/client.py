@@ -41,6 +41,7 @@ class Client:
         timeout_s: seconds to wait for a response, and for a connection 10 at most.
         retries: how often a call is repeated while the service is overloaded or away. Calls that change something are
             only repeated if it is certain that nothing has happened.
+        transport: of httpx2, such as one that calls an application in this process; by default the network.
 
     Raises:
         ValueError: the address does not begin with http:// or https://, or it or the key is malformed.
@@ -53,8 +54,9 @@ class Client:
         *,
         timeout_s: float = TIMEOUT_S,
         retries: Retries = Retries(),  # noqa: B008 - frozen
+        transport: httpx2.BaseTransport | None = None,
     ) -> None:
-        self._http = httpx2.Client(**options_of(base_url, api_key, timeout_s))
+        self._http = httpx2.Client(**options_of(base_url, api_key, timeout_s), transport=transport)
         self._address = address_of(self._http)
         self._retries = retries
 

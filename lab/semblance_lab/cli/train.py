@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from semblance_lab.training.run import Run, RunProgress
 
 RECIPES = "semblance_lab.training.recipes"
+LINES = 50  # at most, of progress in a file
 
 
 def train(  # noqa: PLR0913 - one parameter an option
@@ -96,12 +97,13 @@ def run_training(options: TrainingOptions, console: Console) -> None:
     Raises:
         SemblanceError: an option, a file or the state of an earlier run is invalid.
     """
-    from semblance_lab.training.processes import join_processes  # noqa: PLC0415 - imports torch, which takes seconds
-    from semblance_lab.training.trainer import last_checkpoint  # noqa: PLC0415 - likewise
-
     # deprecated calls between these libraries are none of the user's business
     warnings.filterwarnings("ignore", category=FutureWarning, module="transformers|accelerate|peft")
     run = plan_run(options)
+
+    from semblance_lab.training.processes import join_processes  # noqa: PLC0415 - imports torch, which takes seconds
+    from semblance_lab.training.trainer import last_checkpoint  # noqa: PLC0415 - likewise
+
     processes = join_processes(run.device)
     console.quiet = not processes.is_main_process  # under torchrun every process gets here
     rows = run.rows
@@ -117,29 +119,34 @@ def run_training(options: TrainingOptions, console: Console) -> None:
 
 
 def plan_run(options: TrainingOptions) -> Run:
-    """Read and check everything that the options name.
+    """Read and check everything that the options name, the texts before torch is imported.
 
     Raises:
         SemblanceError: any of it is invalid.
     """
-    from semblance_lab.training.run import Run  # noqa: PLC0415 - imports torch, which takes seconds
-
     recipe = read_recipe(options.recipe, options.config)
     source = source_of(recipe.model)
     dev = {name: read_task(name, options.data) for name in recipe.dev}
     if not explains(recipe.measure) and any(isinstance(task, ChunkAlignment) for task in dev.values()):
         raise BadRecipe(f"{recipe.measure} does not explain its scores, which dev sets of chunks require")
     held_out = held_out_forms(excluded_texts(options.exclude, options.data))
+    rows = _rows(options.rows, recipe, held_out)
+    running_text = read_running_text(options.keep, held_out) if options.keep else None
+    aligned = [] if recipe.align is None else _aligned_pairs(recipe.align.sets, options.data, held_out)
+    checkpoint = read_transformer(source)
+
+    from semblance_lab.training.run import Run  # noqa: PLC0415 - imports torch, which takes seconds
+
     return Run(
         name=options.recipe,
         recipe=recipe,
-        checkpoint=read_transformer(source),
-        rows=_rows(options.rows, recipe, held_out),
+        checkpoint=checkpoint,
+        rows=rows,
         dev=dev,
         out=options.out.resolve(),
         device=device_for([read_model(source)], read_settings()),
-        running_text=read_running_text(options.keep, held_out) if options.keep else None,
-        aligned=[] if recipe.align is None else _aligned_pairs(recipe.align.sets, options.data, held_out),
+        running_text=running_text,
+        aligned=aligned,
     )
 
 
@@ -177,17 +184,23 @@ def read_recipe(name: str, config: Path | None) -> Recipe:
 
 
 def _train_with_bar(run: Run, console: Console) -> RunProgress:
-    """Train with a progress bar that shows the step, the loss and the latest dev figure."""
+    """Train, and show step, loss and the latest dev figure: by a bar, or in a file by lines."""
     from semblance_lab.training.train import train as train_model  # noqa: PLC0415 - imports torch, which takes seconds
 
     with progress_bars(console) as bar:
         task = bar.add_task(run.name, total=None)
+        printed = 0
 
         def report(progress: RunProgress) -> None:
+            nonlocal printed
             curves = progress.curves
             loss = f" loss {curves.loss[-1][1]:.4f}" if curves.loss else ""
             dev = f" dev {100 * curves.means[-1]:.2f}" if curves.dev else ""
             bar.update(task, completed=progress.step, total=progress.steps, description=f"{run.name}{loss}{dev}")
+            part = LINES * progress.step // progress.steps
+            if part > printed and not console.is_terminal:
+                printed = part
+                print_line(console, f"step {progress.step:,} of {progress.steps:,}{loss}{dev}")
 
         return train_model(run, report)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Annotated, ClassVar, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, Field, model_validator
 
 from semblance.models.files.tables import Row
-from semblance_lab.training.objective import Objective
-from semblance_lab.training.objectives.cosine_regression import CosineRegression
+
+if TYPE_CHECKING:
+    from semblance_lab.training.objective import Objective
 
 # types of the settings whose default a recipe may override
 Pooled: TypeAlias = Annotated[
@@ -226,4 +227,6 @@ class GradedRecipe(Recipe):
 
     def objective(self, dim: int, texts: Mapping[str, Sequence[str]]) -> Objective:  # noqa: ARG002 - of Recipe
         """Mean squared error of the cosine."""
+        from semblance_lab.training.objectives.cosine_regression import CosineRegression  # noqa: PLC0415 - imports torch
+
         return CosineRegression()

@@ -31,7 +31,7 @@ class Disconnect:
         context = context_of(scope)
         body = RequestBody(
             receive,
-            self._limits,
+            self._limits.of(context.path),
             streamed=context.streamed,
             announced=context.has_body,
             zipped=context.encoding == GZIP,

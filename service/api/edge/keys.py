@@ -19,7 +19,7 @@ from semblance.service.observability.metrics import Metrics
 METRICS = "/metrics"
 
 _DOCUMENT = re.compile(r"/collections/[^/]+/documents/.*", re.DOTALL)
-_DELETE_OR_STORE = re.compile(r"/collections/[^/]+/delete|/caches/[^/]+/store")
+_WRITE_BY_POST = re.compile(r"/collections/[^/]+/delete|/caches/[^/]+/store|/files")
 _OPEN = re.compile(r"/|/playground/.*|/live|/ready|/health|/docs|/docs/assets/.*|/openapi\.json")
 _READ_BY_POST = re.compile(  # queries too long for a URL
     r"/|/similarity|/search|/suggest|/prune|/same|/explain(/difference)?|/rerank|/score|/pooling|/embed|/embed_all|/tokenize|/decode"
@@ -40,7 +40,7 @@ def scope_of(method: str, path: str) -> KeyScope:
         return "read"
     if method in ("POST", "PATCH", "DELETE") and (is_documents(path) or _DOCUMENT.fullmatch(path)):
         return "write"
-    if method == "POST" and _DELETE_OR_STORE.fullmatch(path):
+    if method == "POST" and _WRITE_BY_POST.fullmatch(path):
         return "write"
     return "admin"
 

@@ -6,13 +6,14 @@ import asyncio
 import re
 import time
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from semblance.service.api.edge.context import GZIP, IDENTITY, RequestContext, context_of, is_documents, rejection
+from semblance.service.api.paths import FILES
 from semblance.service.observability.metrics import Metrics
 
 MAX_VALUES = 100_000
@@ -32,11 +33,17 @@ class BodyLimits:
         max_bytes: largest body.
         pause_s: longest pause within a body.
         timeout_s: longest time for a whole body.
+        max_file_bytes: largest body of the route that reads files.
     """
 
     max_bytes: int
     pause_s: float
     timeout_s: float
+    max_file_bytes: int = 0
+
+    def of(self, path: str) -> BodyLimits:
+        """The limits of a path."""
+        return replace(self, max_bytes=self.max_file_bytes) if path == FILES else self
 
     def too_large(self) -> str:
         """The message for a body with more bytes."""
@@ -247,8 +254,9 @@ class BodyCheck:
         if context.streamed:
             return None
         length = headers.get("content-length", "")
-        if length.isdigit() and int(length) > self._limits.max_bytes:
-            return rejection(self._metrics, 413, "body_too_large", self._limits.too_large())
+        limits = self._limits.of(context.path)
+        if length.isdigit() and int(length) > limits.max_bytes:
+            return rejection(self._metrics, 413, "body_too_large", limits.too_large())
         if not _JSON.fullmatch(headers.get("content-type", "")):
             lines = ", or documents as application/x-ndjson" if is_documents(context.path) else ""
             detail = f"send the body as content-type: application/json{lines}"

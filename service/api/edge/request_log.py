@@ -86,6 +86,8 @@ class RequestLog:
         seconds = time.perf_counter() - context.began
         route = getattr(scope.get("route"), "path", "unmatched")  # the template, so that ids create no series
         self._metrics.add_request(route, context.method, context.status, seconds, context.stages.seconds)
+        if context.caller:
+            self._metrics.add_caller(context.caller, context.status)
         probed = context.path in MONITORING and context.status < 400  # by a machine, every few seconds
         caller = {"caller": context.caller} if context.caller else {}
         access_log.log(

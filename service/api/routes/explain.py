@@ -15,6 +15,7 @@ from semblance.models import catalogue
 from semblance.service.api.formats import PICTURE_HEADERS, accepted_format, documented_formats
 from semblance.service.api.playground_links import playground_address
 from semblance.service.api.routing import StrictRoute, Use, json_answer, with_truncated
+from semblance.service.model_loading.typical_scores import typical_of
 from semblance.service.rendering.caption import Caption, Probable
 from semblance.service.rendering.html.explanation import render_html
 from semblance.service.rendering.playground import VIEW_TYPE, playground_view
@@ -86,7 +87,8 @@ async def _explain(body: ExplainRequest, request: Request, explainer: Explain, d
     def write() -> str:
         response = pair.response(body.max_links)
         if viewed:
-            response = PlaygroundExplanation(**dict(response), view=playground_view(pair.explanation, pair.same))
+            view = playground_view(pair.explanation, pair.same, catalogue.similarity(pair.measure).bounds[1])
+            response = PlaygroundExplanation(**dict(response), view=view)
         return response.model_dump_json()
 
     if format_ == "json":
@@ -127,6 +129,7 @@ async def _draw(result: ExplainedPair, document: str | None, format_: Format, dr
         warnings=tuple(_warning(notice) for notice in result.warnings),
         probable=_probable(result),
         same=result.same,
+        typical=typical_of(result.encoder.space, result.measure),
     )
     match format_:
         case "svg":

@@ -63,15 +63,15 @@ async def _explain(body: DifferenceRequest, request: Request, explain: ExplainDi
     if format_ == "json":
         answer = await json_answer("parts", len(found.parts), lambda: found.response().model_dump_json())
     else:
-        page = await draw(render_difference, _page(found), _in_playground(body))
+        page = await draw(render_difference, _page(found), _in_playground(body, found.measure))
         answer = Response(page, media_type=MEDIA_TYPES[format_], headers=PICTURE_HEADERS)
     answer.headers["vary"] = "accept"
     return answer
 
 
-def _in_playground(options: DifferenceRequest) -> str:
+def _in_playground(options: DifferenceRequest, measure: str) -> str:
     """The address of the same search in the playground, relative to this route."""
-    shown = options.model_dump(include={"query", "collection", "measure", "mode"}, exclude_none=True)
+    shown = options.model_dump(include={"query", "collection", "mode"}, exclude_none=True) | {"measure": measure}
     return playground_address("/explain/difference", urlencode(shown))
 
 

@@ -22,6 +22,7 @@ from semblance.service.api.routing import StrictRoute, Use
 from semblance.service.errors import UnknownModel
 from semblance.service.model_loading.registry import LazyModels
 from semblance.service.model_loading.rerankers import LazyRerankers
+from semblance.service.model_loading.typical_scores import read_typical
 from semblance.service.ports.calibration import FittedCalibration
 
 router = APIRouter(tags=["models"], route_class=StrictRoute)
@@ -102,6 +103,7 @@ def _model(name: str, served: LazyModels) -> Model:
         build=encoder and encoder.build,
         precision=encoder and encoder.precision,
         calibrations=[_calibrated(*each) for each in served.calibrations.items() if each[0][0] == files.space],
+        typical=[*read_typical().get(files.space, ())],
     )
 
 
@@ -120,6 +122,7 @@ def _reranker(name: str, served: LazyRerankers) -> Model:
         build=reranker and reranker.build,
         precision=reranker and "float32",
         calibrations=[],
+        typical=[],
     )
 
 

@@ -82,14 +82,14 @@ class _InputFiles:
     @classmethod
     def find(cls, source: Path, out: Path, model: str | None) -> _InputFiles:
         """Find the files of a batch, and the space of their vectors. Raises SemblanceError."""
-        from semblance.service.cli.index.readers.sources import is_readable  # noqa: PLC0415 - --help needs none of it
+        from semblance.service.files.sources import is_table  # noqa: PLC0415 - --help needs none of it
         from semblance.service.model_loading.device import find_model  # noqa: PLC0415 - likewise
 
         _, found = find_model(model, read_settings())
         if source.is_file():
             return cls(source.parent, [source], out, model, found.space)
         inside = (each for each in sorted(source.rglob("*")) if not each.is_relative_to(out))
-        files = [each for each in inside if each.is_file() and is_readable(each)]
+        files = [each for each in inside if each.is_file() and is_table(each)]
         if not files:
             raise BadDataSet(f"{source} has no file of texts: they end in .parquet, .jsonl, .csv or .tsv")
         return cls(source, files, out, model, found.space)

@@ -16,11 +16,12 @@ from semblance.models.protocols import Encoder
 from semblance.service.api.ndjson import read_document
 from semblance.service.cli.batches.engines import Report
 from semblance.service.cli.batches.vector_files import EmbeddedRow, VectorSpace, new_vector_file
-from semblance.service.cli.index.column_types import column_types
-from semblance.service.cli.index.documents import IDS, TEXT, DocumentFields
-from semblance.service.cli.index.readers.sources import RowProblem, SourceRow, open_source
 from semblance.service.composition.encoding import open_document_embedder
 from semblance.service.errors import PartsRefused, Problem
+from semblance.service.files.column_types import column_types
+from semblance.service.files.fields import IDS, TEXT, DocumentFields
+from semblance.service.files.opening import open_source
+from semblance.service.files.sources import RowProblem, SourceRow
 from semblance.service.model_loading.device import find_model, load_model
 from semblance.service.ports.documents import Document
 from semblance.service.settings import Settings, read_settings
@@ -93,7 +94,7 @@ def _encoder(model: str | None, settings: Settings) -> Encoder:
 
 
 async def _write(task: EmbedTask, encoder: _RowEncoder, settings: Settings, report: Report) -> FileCounts:
-    source = open_source(task.source, None)
+    source = open_source(task.source)
     fields = DocumentFields(task.source.name, task.id_field, task.text_fields)
     if source.columns is not None:
         fields.require(source.columns)

@@ -4,29 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from semblance_client import Client, NotFound, Retries, StoredBatch
+from semblance_client import Client, NotFound, Retries
 from semblance_client import SemblanceError as ServiceError
 from semblance_client.calls.upload import RETRY_FOR_S, stored_batch
 from semblance_client.vocabulary.collections import CollectionRequest
 
 from semblance.models.errors import BadDataSet, SemblanceError
-from semblance.service.cli.index.documents import DocumentFields
-from semblance.service.cli.index.readers.sources import Format, RowSource, open_source
 from semblance.service.cli.index.rows import DocumentRows
-from semblance.service.cli.toolbox.console import counter_bar, print_line
+from semblance.service.cli.index.upload import FileUpload
 from semblance.service.cli.toolbox.exits import exit_on
 from semblance.service.cli.toolbox.options import LOCAL_URL, IdField, TextFields, Url
 from semblance.service.documents.databases.lock import lock_home
 from semblance.service.errors import SpaceMismatch, UnknownCollection
+from semblance.service.files.encodings import known_encoding
+from semblance.service.files.fields import DocumentFields
+from semblance.service.files.folder import PageFolder
+from semblance.service.files.opening import open_source
+from semblance.service.files.sources import PAGES, Format, Reading, format_of
 from semblance.service.settings import Settings, read_settings
 from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.documents.index_stream import IndexStream
@@ -37,13 +38,24 @@ if TYPE_CHECKING:
 
 def add(  # noqa: PLR0913 - one parameter an option
     file: Annotated[
-        Path, typer.Argument(exists=True, help="CSV, TSV, JSONL or Parquet; with --vectors, a file or folder of these.")
+        Path,
+        typer.Argument(
+            exists=True,
+            help="CSV, TSV, JSON, JSONL or Parquet; a page such as .md, .html or .pdf, or a folder of pages; with "
+            "--vectors, a file or folder of vectors.",
+        ),
     ],
     collection: Annotated[str, typer.Option(help="Collection to fill; created if missing.")],
     *,
     id_field: IdField = None,
     text_field: TextFields = [],  # noqa: B006 - Typer copies it
     format_: Annotated[Format | None, typer.Option("--format", help="Format.", show_default="by the suffix")] = None,
+    encoding: Annotated[
+        str | None, typer.Option(help="Encoding of the text, such as cp1252.", show_default="by its bytes")
+    ] = None,
+    separator: Annotated[
+        str | None, typer.Option(help="Separator of CSV: one character.", show_default="by its first line")
+    ] = None,
     vectors: Annotated[
         bool, typer.Option("--vectors", help="Store files of `semblance embed` with their vectors, encoding nothing.")
     ] = False,
@@ -53,16 +65,18 @@ def add(  # noqa: PLR0913 - one parameter an option
     ] = False,
     home: Annotated[Path | None, typer.Option(help="Folder for --offline.", show_default="~/.semblance")] = None,
 ) -> None:
-    """Store the documents of a CSV, JSONL or Parquet file.
+    """Store the documents of a file or folder.
 
     Each row is a document: its text is the field `text`, after `title` if there is one, its id is `id` or `_id`, and
-    all other fields become metadata. Rows without an id are named FILE:LINE. docs/documents.md has the details.
+    all other fields become metadata. Rows without an id are named FILE:LINE. Without a field `text`, the fields of text
+    and id are guessed, and said. Each page of a folder is a document, named by its file. docs/documents.md has the
+    details.
 
-    A missing collection is created with default settings. Rows that cannot be stored (invalid JSON, an empty text) are
-    listed and the others stored, those that the model cannot read with a warning; of several rows with the same id the
-    last wins, and they are listed. The work resumes if the service is away for less than a minute. Repeating the
-    command is safe: unchanged texts are not encoded again. If the service requires a key, SEMBLANCE_CLIENT_KEY must
-    have the scopes read and write, and admin to create a collection.
+    A missing collection is created with default settings, and stays only if something is stored. Rows that cannot be
+    stored (invalid JSON, an empty text) are listed and the others stored, those that the model cannot read with a
+    warning; of several rows with the same id the last wins, and they are listed. The work resumes if the service is
+    away for less than a minute. Repeating the command is safe: unchanged texts are not encoded again. If the service
+    requires a key, SEMBLANCE_CLIENT_KEY must have the scopes read and write, and admin to create a collection.
 
     With --vectors, a missing collection is created for the model of the vectors, with a passage for each document. The
     vectors of another model are rejected, and texts that a collection cuts into several passages.
@@ -71,13 +85,15 @@ def add(  # noqa: PLR0913 - one parameter an option
     Examples:
       semblance index help.csv --collection help
       semblance index tickets.csv --collection tickets --id-field number --text-field subject --text-field body
+      semblance index notes/ --collection notes
       semblance index help.jsonl --collection help --offline --home /var/lib/semblance
       semblance index vectors/ --collection help --vectors
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     console = Console(stderr=True)
     fields = DocumentFields(file.name, id_field, text_field)
     with exit_on(SemblanceError):
-        uploads = _vector_uploads(file, fields, console) if vectors else [_upload(file, format_, fields, console)]
+        reading = Reading(format_, None if encoding is None else known_encoding(encoding), _one_character(separator))
+        uploads = _vector_uploads(file, fields, console) if vectors else [_upload(file, reading, fields, console)]
     try:
         for upload in uploads:
             if offline:
@@ -87,24 +103,27 @@ def add(  # noqa: PLR0913 - one parameter an option
             upload.print(collection)
     except (ServiceError, SemblanceError) as error:
         stored = sum(upload.rows.outcome.upserted for upload in uploads)
-        raise SystemExit(f"stopped after {stored:,} documents: {error}") from error
+        raise SystemExit(f"stopped after {stored:,} documents: {error}" if stored else str(error)) from error
     if any(upload.rows.outcome.refused.count for upload in uploads):
         raise typer.Exit(1)
 
 
-def _upload(file: Path, format_: Format | None, fields: DocumentFields, console: Console) -> _Upload:
-    """The upload of a file of texts. Raises BadDataSet."""
-    if file.is_dir():
-        raise BadDataSet(f"{file} is a folder: name a file, or pass --vectors for a folder of vectors")
-    source = open_source(file, format_)
-    if source.columns is not None:
-        fields.require(source.columns)
-    return _Upload(console, file, source, DocumentRows(source, fields))
+def _upload(file: Path, reading: Reading, fields: DocumentFields, console: Console) -> FileUpload:
+    """The upload of a file or folder of texts. Raises BadDataSet."""
+    is_page = file.is_dir() or (reading.format or format_of(file)) in PAGES
+    source = PageFolder(file, reading) if is_page else open_source(file, reading)
+    return FileUpload(console, file, source, DocumentRows(source, fields))
 
 
-def _vector_uploads(file: Path, fields: DocumentFields, console: Console) -> list[_Upload]:
+def _one_character(separator: str | None) -> str | None:
+    if separator is not None and len(separator) != 1:
+        raise typer.BadParameter("it must be one character, such as ; or $'\\t'", param_hint="--separator")
+    return separator
+
+
+def _vector_uploads(file: Path, fields: DocumentFields, console: Console) -> list[FileUpload]:
     """The uploads of a file of vectors, or of those in a folder. Raises BadDataSet."""
-    from semblance.service.cli.index.readers.vectors import VectorFile  # noqa: PLC0415 - needs pyarrow
+    from semblance.service.cli.index.vectors import VectorFile  # noqa: PLC0415 - needs pyarrow
 
     files = sorted(file.glob("*.parquet")) if file.is_dir() else [file]
     if not files:
@@ -114,78 +133,29 @@ def _vector_uploads(file: Path, fields: DocumentFields, console: Console) -> lis
         source = VectorFile(each)
         rows = DocumentRows(source, fields)
         for number, message in source.refused:
-            rows.outcome.refused.add(number, message)
-        uploads.append(_Upload(console, each, source, rows, source.space))
+            rows.outcome.refused.add(number, "no_vector", message)
+        uploads.append(FileUpload(console, each, source, rows, source.space))
     return uploads
 
 
-@dataclass(frozen=True, slots=True)
-class _Upload:
-    """The rows of a file, and how far they are, for the console.
-
-    `space` is that of their vectors, if they have any.
-    """
-
-    console: Console
-    file: Path
-    source: RowSource
-    rows: DocumentRows
-    space: VectorSpace | None = None
-
-    def infer_types(self) -> None:
-        """Read the file once, if its columns need types. Raises BadDataSet."""
-        of_bytes = self.source.unit == "line"
-        with counter_bar(self.console, f"reading {self.file.name}", self.source.size, of_bytes=of_bytes) as advance:
-            self.rows.infer_types(advance)
-
-    @contextmanager
-    def bar(self) -> Iterator[Callable[[StoredBatch], None]]:
-        """Show progress over the file; yields the callback for a batch on disk."""
-        count = DownloadColumn() if self.source.unit == "line" else MofNCompleteColumn()
-        columns = (TextColumn("{task.description}"), BarColumn(), count, TextColumn("{task.fields[rate]}"))
-        with Progress(*columns, TimeRemainingColumn(), console=self.console) as bar:
-            task = bar.add_task(self.file.name, total=self.source.size, rate="")
-
-            def acknowledge(batch: StoredBatch) -> None:
-                self.rows.acknowledge(batch)
-                elapsed = bar.tasks[task].elapsed or 1e-9
-                rate = f"{batch.through_line / elapsed:,.0f} documents/s"
-                bar.update(task, completed=self.rows.position, rate=rate)
-
-            yield acknowledge
-
-    def print(self, collection: str) -> None:
-        """List rejected rows and those with warnings, and print the counts."""
-        outcome, unit = self.rows.outcome, self.source.unit
-        if self.source.unnamed:
-            numbers = ", ".join(map(str, self.source.unnamed))
-            print_line(self.console, f"{self.file}: warning: columns without a name are left out: {numbers}")
-        warned = (outcome.warned, outcome.repeated)
-        for kind, messages in (("", outcome.refused), *(("warning: ", messages) for messages in warned)):
-            for number, message in messages.first:
-                print_line(self.console, f"{self.file}, {unit} {number}: {kind}{message}")
-            if messages.count > len(messages.first):
-                print_line(self.console, f"... and {messages.count - len(messages.first):,} more {unit}s")
-        stored = f"{outcome.upserted:,} documents stored in {collection}"
-        truncated = f"{outcome.truncated:,} of them truncated to the model's input length"
-        repeated = (
-            f"; {unit}s with an id that came before: {outcome.repeated.count:,}" if outcome.repeated.count else ""
-        )
-        print_line(self.console, f"{stored}, {truncated}; {unit}s refused: {outcome.refused.count:,}{repeated}")
-
-
-def _store_online(url: str, collection: str, upload: _Upload) -> None:
+def _store_online(url: str, collection: str, upload: FileUpload) -> None:
     # A wrong address fails at once; a service that has answered may be away for a while.
     with Client(url, retries=Retries(attempts=1)) as client:
         missing = _is_missing(client, collection)
-    upload.infer_types()
+    upload.prepare()
     with Client(url, retries=Retries(attempts=sys.maxsize, total_s=RETRY_FOR_S)) as client:
         if missing:
             served = {} if upload.space is None else {each.name: each.space for each in client.models()}
             model = _served_model(upload.space, served)
             client.create_collection(collection, **_settings(upload.space, model))
-        with upload.bar() as acknowledge:
-            client.upload(upload.rows, collection, progress=acknowledge, retry_for_s=RETRY_FOR_S, rejected="report")
+        try:
+            with upload.bar() as acknowledge:
+                client.upload(upload.rows, collection, progress=acknowledge, retry_for_s=RETRY_FOR_S, rejected="report")
+        finally:
+            if missing and not upload.rows.outcome.upserted:
+                with suppress(ServiceError):
+                    if not client.collection(collection).count:
+                        client.delete_collection(collection)
 
 
 def _served_model(space: VectorSpace | None, served: Mapping[str, str]) -> str | None:
@@ -220,25 +190,31 @@ def _is_missing(client: Client, collection: str) -> bool:
     return False
 
 
-async def _store_offline(settings: Settings, collection: str, upload: _Upload) -> None:
+async def _store_offline(settings: Settings, collection: str, upload: FileUpload) -> None:
     """Store without a service; the lock on the folder keeps any service from using it meanwhile."""
     from semblance.service.api.ndjson import read_lines  # noqa: PLC0415 - imports FastAPI
     from semblance.service.composition.models import served_models  # noqa: PLC0415 - likewise
     from semblance.service.composition.services import open_services  # noqa: PLC0415 - likewise
 
     with lock_home(settings.home):
-        upload.infer_types()
+        upload.prepare()
         models = served_models(settings)
         async with open_services(settings, models) as services:
+            missing = False
             try:
                 await services[Collections].show(collection)
             except UnknownCollection:
+                missing = True
                 model = _served_model(upload.space, {name: files.space for name, files in models.files.items()})
                 await services[Collections].create(collection, CollectionRequest(**_settings(upload.space, model)))
             lines = read_lines(_ended(upload.rows), settings.max_body_bytes)
-            with upload.bar() as acknowledge:
-                async for stored in services[IndexStream].store(collection, lines):
-                    acknowledge(stored_batch(stored.model_dump()))
+            try:
+                with upload.bar() as acknowledge:
+                    async for stored in services[IndexStream].store(collection, lines):
+                        acknowledge(stored_batch(stored.model_dump()))
+            finally:
+                if missing and not upload.rows.outcome.upserted:
+                    await services[Collections].drop(collection)
 
 
 async def _ended(lines: Iterable[bytes]) -> AsyncIterator[bytes]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -11,25 +11,31 @@ from dataclasses import dataclass, field, replace
 from semblance_client import StoredBatch
 
 from semblance.models.files.lines import Advance
-from semblance.service.cli.index.column_types import column_types
-from semblance.service.cli.index.documents import DocumentFields
-from semblance.service.cli.index.readers.sources import RowProblem, RowSource, SourceRow
 from semblance.service.cli.index.seen_ids import SeenIds
+from semblance.service.files.column_types import column_types
+from semblance.service.files.fields import DocumentFields
+from semblance.service.files.guesses import guessed_fields
+from semblance.service.files.sources import RowProblem, RowSource, SourceRow
 
 SHOWN = 20  # refused rows that are listed, and as many with a warning
 
 
 @dataclass(slots=True)
 class RowMessages:
-    """Messages about rows: their number, and the first ones as (row, message)."""
+    """Messages about rows: how many by code, and the first ones as (row, message)."""
 
-    count: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
     first: list[tuple[int, str]] = field(default_factory=list)
 
-    def add(self, number: int, message: str) -> None:
+    @property
+    def count(self) -> int:
+        """Number of all."""
+        return self.counts.total()
+
+    def add(self, number: int, code: str, detail: str) -> None:
         """Count a message about a row, and keep it if it is among the first."""
-        self.count += 1
-        self.first = heapq.nsmallest(SHOWN, [*self.first, (number, message)])
+        self.counts[code] += 1
+        self.first = heapq.nsmallest(SHOWN, [*self.first, (number, f"{code}: {detail}")])
 
 
 @dataclass(slots=True)
@@ -62,15 +68,19 @@ class DocumentRows:
         self._unacknowledged: deque[int] = deque()
         self._acknowledged = 0  # lines
 
-    def infer_types(self, advance: Advance) -> None:
-        """Read the file once to determine the types of its columns, if its values have none.
+    def prepare(self, advance: Advance) -> DocumentFields:
+        """Read the file as far as needed to know its fields and the types of its columns.
 
         Raises:
-            BadDataSet: a row is malformed, so that none of the file should be stored.
+            BadDataSet: a field is missing, or a row malformed, so that none of the file should be stored.
         """
+        self._fields = guessed_fields(self._source, self._fields)
+        if self._source.columns is not None:
+            self._fields.require(self._source.columns)
         if not self._source.typed:
             casts = column_types(self._source.rows(advance))
             self._fields = replace(self._fields, casts=casts)
+        return self._fields
 
     def __iter__(self) -> Iterator[bytes]:
         """The documents; other rows are rejected. Raises BadDataSet."""
@@ -78,7 +88,7 @@ class DocumentRows:
             for row in self._source.rows(self._advance):
                 match self._fields.document(row):
                     case RowProblem() as problem:
-                        self.outcome.refused.add(row.number, f"{problem.code}: {problem.detail}")
+                        self.outcome.refused.add(row.number, problem.code, problem.detail)
                     case line:
                         self._note_repeated(row, seen)
                         self._unacknowledged.append(row.number)
@@ -91,10 +101,8 @@ class DocumentRows:
         for messages, problems in ((self.outcome.refused, batch.refused), (self.outcome.warned, batch.warned)):
             for problem in problems:
                 column = self._fields.column(problem.field)
-                message = (
-                    f"{problem.code}: {column}: {problem.detail}" if column else f"{problem.code}: {problem.detail}"
-                )
-                messages.add(self._unacknowledged[problem.line - self._acknowledged - 1], message)
+                number = self._unacknowledged[problem.line - self._acknowledged - 1]
+                messages.add(number, problem.code, f"{column}: {problem.detail}" if column else problem.detail)
         while self._acknowledged < batch.through_line:
             self._unacknowledged.popleft()
             self._acknowledged += 1
@@ -103,8 +111,8 @@ class DocumentRows:
         given = self._fields.given_id(row)
         former = None if given is None else seen.replaced_by(row.number, given)
         if former is not None:
-            message = f"the id {given!r} is also that of {self._source.unit} {former}; the last of such rows is kept"
-            self.outcome.repeated.add(row.number, message)
+            detail = f"{given!r} is also that of {self._source.unit} {former}; the last of such rows is kept"
+            self.outcome.repeated.add(row.number, "repeated_id", detail)
 
     def _advance(self, more: int) -> None:
         self.position += more

@@ -64,6 +64,11 @@ def print_counts(title: str, sections: Iterable[Mapping[str, int | str]], name: 
     _print_grid(grid)
 
 
+def printing() -> Console:
+    """Standard output, in color on a terminal alone; lines in a file are not wrapped."""
+    return Console(highlight=False, soft_wrap=True)
+
+
 def _print_grid(grid: Table) -> None:
     console = Console() if sys.stdout.isatty() else Console(width=FILE_WIDTH)
     console.print(grid)

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
+
+LOCAL_URL = "http://127.0.0.1:8000"
+FILTER_EXAMPLE = '{"category": "shipping"}'
+
+
+def filter_of(text: str) -> dict[str, Any]:
+    """A filter as JSON. Raises BadParameter."""
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{error}: give JSON such as {FILTER_EXAMPLE}") from error
+    if not isinstance(value, dict):
+        raise typer.BadParameter(f"give an object such as {FILTER_EXAMPLE}")
+    return value
+
 
 Served: TypeAlias = Annotated[
     list[str] | None,
@@ -55,7 +71,30 @@ Exclude: TypeAlias = Annotated[
     ),
 ]
 
-LOCAL_URL = "http://127.0.0.1:8000"
+
+ServiceAddress: TypeAlias = Annotated[
+    str | None, typer.Option(help="Address of a running service.", show_default=f"{LOCAL_URL}, if one runs there")
+]
+OpenedHome: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder of documents to open in this process, in place of a service.",
+        show_default="~/.semblance, if no service runs",
+    ),
+]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the response as JSON.")]
+MeasureName: TypeAlias = Annotated[str | None, typer.Option(help="Similarity measure.")]
+ModelName: TypeAlias = Annotated[str | None, typer.Option(help="Served model.", show_default="the default one")]
+InCollection: TypeAlias = Annotated[str, typer.Option("--collection", "-c", help="Collection of the documents.")]
+Condition: TypeAlias = Annotated[
+    dict[str, Any] | None,
+    typer.Option(
+        "--filter",
+        metavar="JSON",
+        parser=filter_of,
+        help=f"Conditions on metadata, such as '{FILTER_EXAMPLE}'.",
+    ),
+]
 
 
 def split_lists(values: Iterable[str]) -> list[str]:

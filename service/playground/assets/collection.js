@@ -1,12 +1,10 @@
 // @ts-check
 // What a collection holds: counts, documents, near-duplicates; drop a file to add documents.
 
-import { Latest, collectionPath, get, linesOf, loaded, post, send } from "./api.js";
+import { Latest, collectionPath, get, linesOf, loaded, send } from "./api.js";
 import {
-  announce,
   button,
   choose,
-  clearMessage,
   counted,
   element,
   fill,
@@ -18,28 +16,23 @@ import {
   plain,
   setChoices,
 } from "./dom.js";
-import { SUFFIXES, readDocuments } from "./files.js";
-import { metadataFields, metadataText } from "./search.js";
+import { CollectionList, holdingText } from "./collections.js";
+import { DocumentPages } from "./documents.js";
+import { Import } from "./import.js";
+import { metadataFields } from "./search.js";
 import { hashOf, writeState } from "./state.js";
 import { verdictLine } from "./verdict.js";
 
-const PAGE = 100; // documents listed at a time
-const BATCH_LINES = 200; // of a request
-const BATCH_CHARS = 500_000;
-const SHOWN_ROWS = 5; // of a file, that were refused or have a warning
 const MIN_SIMILARITY = "0.6"; // of near-duplicates; the sample has some
 const IN_DOCUMENTS = { a: "there", b: "here" }; // of a group, as the lists of words are called
-const NAME_PATTERN = "[a-z0-9][a-z0-9._\\-]{0,63}"; // as in service/names.py
-const NAME_RULE =
-  "A name has 1 to 64 characters of a-z, 0-9, “.”, “_” and “-”, and starts with a letter or digit: change “Into the collection”.";
-
-/** @typedef {import("./files.js").Row} Row */
-/** @typedef {import("./files.js").Problem} Problem */
 
 /** The tab of a collection. */
 export class Collection {
-  /** @param {HTMLElement} panel */
-  constructor(panel) {
+  /**
+   * @param {HTMLElement} panel
+   * @param {any} models answer of GET /models
+   */
+  constructor(panel, models) {
     this.collection = menu([], "", { name: "collection" });
     this.collection.addEventListener("change", () => this.show());
     /** @type {any[]} the collections */
@@ -49,37 +42,12 @@ export class Collection {
     /** Name and version of the collection that is shown. */
     this.state = "";
     this.about = element("div");
-    this.name = element("input", { name: "name", value: "mine", pattern: NAME_PATTERN, autocomplete: "off" });
-    this.file = element("input", { type: "file", accept: SUFFIXES.join(",") });
-    this.progress = element("div", { "aria-live": "polite" });
-    this.drop = element(
-      "section",
-      { class: "card drop", "aria-label": "Add documents" },
-      element("h2", {}, "Add documents"),
-      element(
-        "p",
-        { class: "faint" },
-        "Drop a CSV or JSONL file here, or choose one. A column or field “text” is needed; “id” and all others are kept.",
-      ),
-      element("div", { class: "toolbar" }, labeled("Into the collection", this.name), labeled("File", this.file)),
-      this.progress,
+    this.all = new CollectionList(models, (name) => this.refresh(name));
+    this.documents = new DocumentPages();
+    this.adding = new Import(
+      () => this.known.map((each) => each.name),
+      (name) => this.refresh(name),
     );
-    this.file.addEventListener("change", async () => {
-      const [file] = this.file.files;
-      if (file) await this.index(file);
-      this.file.value = ""; // so that the same file can be chosen again
-    });
-    this.drop.addEventListener("dragover", (/** @type {DragEvent} */ event) => event.preventDefault());
-    this.drop.addEventListener("drop", (/** @type {DragEvent} */ event) => {
-      event.preventDefault();
-      const file = event.dataTransfer?.files[0];
-      return file && this.index(file);
-    });
-    this.list = element("div", { class: "documents" });
-    this.shown = element("span", { class: "faint" });
-    /** @type {string | null} after the documents that are shown */
-    this.cursor = null;
-    this.more = button("Show more", () => this.nextPage(this.cursor), { class: "quiet", hidden: true });
     this.groups = element("div");
     this.find = button("Find near-duplicates", () => this.duplicates(), { disabled: true }); // until there is a collection
     this.field = menu([["", "nothing"]], "", { name: "field" });
@@ -89,7 +57,6 @@ export class Collection {
     this.least = element("input", { type: "number", min: "-1", max: "1", step: "0.05", value: MIN_SIMILARITY });
     this.listing = new Latest();
     this.describing = new Latest();
-    this.paging = new Latest();
     this.finding = new Latest(this.groups);
     this.drawing = new Latest(this.map);
     fill(
@@ -97,7 +64,8 @@ export class Collection {
       element("h1", {}, "Collections"),
       element("div", { class: "toolbar" }, labeled("Collection", this.collection)),
       this.about,
-      this.drop,
+      this.all.section,
+      this.adding.section,
       element(
         "section",
         { class: "card", "aria-label": "Near-duplicates" },
@@ -112,13 +80,7 @@ export class Collection {
         element("div", { class: "toolbar" }, labeled("Color by", this.field), this.toMap),
         this.map,
       ),
-      element(
-        "section",
-        { class: "card", "aria-label": "Listed documents" },
-        element("h2", {}, "Documents"),
-        this.list,
-        element("div", { class: "toolbar" }, this.shown, this.more),
-      ),
+      this.documents.section,
     );
   }
 
@@ -152,6 +114,7 @@ export class Collection {
 
   /** Show the chosen collection; what is there of the same version stays. */
   async show() {
+    this.all.show(this.known, this.collection.value);
     const one = this.known.find((each) => each.name === this.collection.value);
     const state = one ? `${one.name} ${one.version}` : "";
     if (one && state === this.state) {
@@ -159,11 +122,11 @@ export class Collection {
       return true;
     }
     this.state = "";
-    for (const each of [this.describing, this.paging, this.finding, this.drawing]) each.cancel();
-    for (const each of [this.groups, this.map, this.list, this.shown]) fill(each);
+    for (const each of [this.describing, this.finding, this.drawing]) each.cancel();
+    for (const each of [this.groups, this.map]) fill(each);
+    this.documents.clear();
     this.toMap.disabled = true;
     this.find.disabled = !one;
-    this.more.hidden = true;
     if (!one) {
       const none = this.missing ? `There is no collection named “${this.missing}”.` : "There is no collection yet.";
       fill(
@@ -175,17 +138,15 @@ export class Collection {
     }
     this.writeState();
     const facts = [
-      ["Documents", grouped(one.count)],
       ["Passages", grouped(one.passages?.count ?? one.count)],
-      ["Model", one.model],
       ["Measure", one.measure],
       ["Dimensions", String(one.dim)],
       ["Index", one.index],
       ["Token codes", one.tokens],
-      ["Memory", `about ${grouped(Math.round((one.bytes_per_document * one.count) / 1000))} kB`],
     ];
     fill(
       this.about,
+      element("p", {}, element("strong", {}, one.name), `: ${holdingText(one)}`),
       element(
         "dl",
         { class: "facts" },
@@ -194,7 +155,7 @@ export class Collection {
     );
     const [fields] = await Promise.all([
       this.describing.run((signal) => metadataFields(one.name, signal)),
-      this.nextPage(null),
+      this.documents.show(one),
     ]);
     if (!fields) return false;
     const choices = fields.map((field) => /** @type {[string, string]} */ ([field, field]));
@@ -221,21 +182,9 @@ export class Collection {
     });
   }
 
-  /** @param {string | null} cursor */
-  async nextPage(cursor) {
-    const path = `${collectionPath(this.collection.value)}/list`;
-    const page = await this.paging.run((signal) => post(path, { limit: PAGE, cursor }, signal));
-    if (!page) return;
-    this.list.append(element("ul", {}, page.documents.map(documentRow)));
-    this.cursor = page.cursor;
-    fill(this.shown, `${grouped(this.list.querySelectorAll("li").length)} shown`);
-    this.more.hidden = !page.cursor;
-  }
-
   async addSample() {
     const file = await send("GET", new URL("./sample/help_centre.jsonl", import.meta.url).href, { accept: "*/*" });
-    this.name.value = "default";
-    await this.index(new File([await file.blob()], "help_centre.jsonl"));
+    await this.adding.add(new File([await file.blob()], "help_centre.jsonl"), "default");
   }
 
   async duplicates() {
@@ -276,138 +225,6 @@ export class Collection {
       }
     }
   }
-
-  /**
-   * Add the documents of a file, batch by batch.
-   * @param {File} file
-   */
-  async index(file) {
-    const name = this.name.value.trim();
-    if (!this.name.checkValidity() || !name) {
-      fill(this.progress, element("p", { class: "refused" }, NAME_RULE));
-      return;
-    }
-    const bar = element("progress", { max: 1, value: 0, "aria-label": "Progress" });
-    const said = element("p", { class: "faint" }, file.name);
-    fill(this.progress, bar, said);
-    /** @type {Outcome} */
-    const outcome = { sent: 0, refused: [], warned: [] };
-    try {
-      const { rows, refused, repeated, unnamed } = readDocuments(await file.arrayBuffer(), file.name);
-      outcome.refused.push(...refused);
-      if (!this.known.some((each) => each.name === name)) await send("PUT", collectionPath(name), { body: {} });
-      const before = refused.length;
-      for (const batch of batches(rows)) {
-        await sendBatch(name, batch, outcome);
-        bar.value = outcome.sent / rows.length;
-        said.textContent = `${file.name}: ${grouped(outcome.sent)} of ${counted(rows.length, "document")}`;
-      }
-      const stored = counted(outcome.sent - (outcome.refused.length - before), "document");
-      const twice = repeated.length
-        ? ` Of rows with the same id, the last is kept: ${grouped(repeated.length)} left out.`
-        : "";
-      const nameless = unnamed.length ? ` Columns without a name are left out: ${unnamed.join(", ")}.` : "";
-      said.textContent = `${file.name}: ${stored} stored in ${name}.${twice}${nameless}`;
-      const replacing = repeated.map(({ id, line, former }) => ({
-        line,
-        detail: `the id ${id} is also that of line ${former}`,
-      }));
-      fill(
-        this.progress,
-        bar,
-        said,
-        rowList("refused", outcome.refused),
-        rowList("stored with a warning", outcome.warned),
-        rowList("with the id of an earlier row", replacing),
-      );
-      announce(said.textContent);
-      clearMessage();
-      await this.refresh(name);
-    } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      const sent = outcome.sent ? ` (after ${counted(outcome.sent, "document")})` : "";
-      fill(this.progress, element("p", { class: "refused" }, `${file.name}${sent}: ${reason}`));
-    }
-  }
-}
-
-/** @typedef {{sent: number, refused: Problem[], warned: Problem[]}} Outcome of the rows of a file */
-
-/**
- * Send documents, and add to the outcome what became of them.
- * @param {string} collection
- * @param {Batch} batch
- * @param {Outcome} outcome
- */
-async function sendBatch(collection, { rows, lines }, outcome) {
-  const answer = await send("POST", `${collectionPath(collection)}/documents`, { lines: lines.join("") });
-  const placed = (/** @type {any} */ each) => ({
-    line: rows[each.line - 1].line,
-    detail: `${each.pointer.slice(1)}: ${each.detail}`.replace(/^: /, ""),
-  });
-  for await (const line of linesOf(answer)) {
-    if (line.done === false) throw new Error(line.detail);
-    outcome.refused.push(...(line.errors ?? []).map(placed));
-    outcome.warned.push(...(line.warnings ?? []).map(placed));
-  }
-  outcome.sent += rows.length;
-}
-
-/**
- * The first rows of a file of which there is something to say.
- * @param {string} said
- * @param {Problem[]} problems
- */
-function rowList(said, problems) {
-  if (!problems.length) return null;
-  const shown = [...problems].sort((one, other) => one.line - other.line).slice(0, SHOWN_ROWS);
-  const more = problems.length > shown.length ? ", such as" : "";
-  return element(
-    "div",
-    { class: "notice" },
-    `${counted(problems.length, "row")} ${said}${more}:`,
-    element(
-      "ul",
-      {},
-      shown.map(({ line, detail }) => element("li", {}, `line ${line}: ${detail}`)),
-    ),
-  );
-}
-
-/** @typedef {{rows: Row[], lines: string[]}} Batch rows, and their documents as lines */
-
-/**
- * Documents in requests of bounded size.
- * @param {Row[]} rows
- * @returns {Generator<Batch>}
- */
-function* batches(rows) {
-  /** @type {Batch} */
-  let batch = { rows: [], lines: [] };
-  let chars = 0;
-  for (const row of rows) {
-    const line = `${JSON.stringify(row.document)}\n`;
-    if (batch.rows.length && (batch.rows.length >= BATCH_LINES || chars + line.length > BATCH_CHARS)) {
-      yield batch;
-      batch = { rows: [], lines: [] };
-      chars = 0;
-    }
-    batch.rows.push(row);
-    batch.lines.push(line);
-    chars += line.length;
-  }
-  if (batch.rows.length) yield batch;
-}
-
-/** @param {any} each */
-function documentRow(each) {
-  return element(
-    "li",
-    {},
-    element("strong", {}, isolated(each.id)),
-    element("p", { dir: "auto" }, each.text),
-    element("span", { class: "faint" }, metadataText(each.metadata)),
-  );
 }
 
 /** @param {any} group */

@@ -2,8 +2,11 @@
 // Compare two texts while they are typed, by one or several measures and models side by side.
 
 import { Latest, download, post, send } from "./api.js";
-import { announce, button, debounced, element, fill, labeled, menu, modelsOf, redraw } from "./dom.js";
+import { announce, button, debounced, element, fill, isolated, labeled, menu, modelsOf, redraw } from "./dom.js";
 import { explanationCard } from "./explanation.js";
+import { MeasureMenu } from "./measures.js";
+import { multilingualOffer } from "./multilingual.js";
+import { typicalOf } from "./scale.js";
 import { copy, writeState } from "./state.js";
 
 const PAUSE_MS = 300;
@@ -33,6 +36,9 @@ export class Compare {
     this.known = known;
     this.a = textArea("a", EXAMPLES[0][1]);
     this.b = textArea("b", EXAMPLES[0][2]);
+    /** @type {{id: string, collection: string} | null} of which the second text is the best passage */
+    this.document = null;
+    this.source = element("p", { class: "faint", "aria-live": "polite" });
     /** @type {View[]} */
     this.views = [this.firstView()];
     /** @type {Map<string, boolean>} which parts of the explanations are open */
@@ -52,6 +58,7 @@ export class Compare {
       examples.value = "";
     });
     const change = debounced(() => this.show(), PAUSE_MS);
+    this.b.addEventListener("input", () => (this.document = null));
     for (const area of [this.a, this.b]) area.addEventListener("input", change);
     fill(
       panel,
@@ -66,6 +73,7 @@ export class Compare {
         }),
         labeled("Second text", this.b, "field grow"),
       ),
+      this.source,
       element(
         "div",
         { class: "toolbar" },
@@ -90,15 +98,10 @@ export class Compare {
    */
   async open(fields) {
     if (!Object.keys(fields).length) return this.show();
-    if (fields.id !== undefined) {
-      const { a, id, collection = "default", measure } = fields;
-      const body = { a, id, collection, measure, format: "json" };
-      const found = await this.latest.run((signal) => post("explain", body, signal));
-      return found && this.open({ a, b: found.b.text, by: `${found.measure}:${found.model}` });
-    }
+    this.document = fields.id === undefined ? null : { id: fields.id, collection: fields.collection ?? "default" };
     this.a.value = fields.a ?? (fields.b === undefined ? this.a.value : "");
     this.b.value = fields.b ?? (fields.a === undefined ? this.b.value : "");
-    const views = (fields.by ?? "").split(",").filter(Boolean);
+    const views = (fields.by ?? fields.measure ?? "").split(",").filter(Boolean);
     const known = views.map((each) => this.viewOf(each)).filter((each) => each !== null);
     this.views = known.length ? known.slice(0, MAX_VIEWS) : [this.firstView()];
     return this.show();
@@ -108,13 +111,13 @@ export class Compare {
   viewOf(name) {
     const [measure, model = this.defaultModel()] = name.split(/:(.*)/s);
     const isKnown =
-      this.measures().some(([each]) => each === measure) && this.models().some(([each]) => each === model);
+      this.measures().some(({ name }) => name === measure) && this.models().some(([each]) => each === model);
     return isKnown ? { measure, model } : null;
   }
 
   /** @returns {View} */
   firstView() {
-    const names = this.measures().map(([name]) => name);
+    const names = this.measures().map(({ name }) => name);
     return { measure: names.includes(EXPLAINED_BY) ? EXPLAINED_BY : names[0], model: this.defaultModel() };
   }
 
@@ -127,15 +130,19 @@ export class Compare {
     return modelsOf(this.known, "encoder");
   }
 
-  /** @returns {[string, string][]} */
+  /** @returns {{name: string, summary: string}[]} */
   measures() {
-    return this.known.measures
-      .filter((/** @type {any} */ each) => each.explainable)
-      .map((/** @type {any} */ each) => [each.name, each.name]);
+    return this.known.measures.filter((/** @type {any} */ each) => each.explainable);
+  }
+
+  /** Examples as buttons. */
+  examples() {
+    return EXAMPLES.flatMap(([name, a, b]) => [button(name, () => this.setTexts(a, b), { class: "quiet" }), " "]);
   }
 
   /** @param {string} a @param {string} b */
   setTexts(a, b) {
+    this.document = null;
     this.a.value = a;
     this.b.value = b;
     this.show();
@@ -143,12 +150,22 @@ export class Compare {
 
   async addView() {
     const used = new Set(this.views.map((each) => each.measure));
-    const [measure] =
-      this.measures().find(([each]) => ["rcmd1", "cosine", "dynamax_jaccard"].includes(each) && !used.has(each)) ??
-      this.measures()[0];
-    this.views.push({ measure, model: this.views[0].model });
+    const measures = this.measures().map(({ name }) => name);
+    const measure = ["cosine", "rcmd1_words", ...measures].find((each) => measures.includes(each) && !used.has(each));
+    this.views.push({ measure: measure ?? measures[0], model: this.views[0].model });
     await this.show();
     if (this.add.hidden) this.results.querySelector("article:last-child select")?.focus();
+  }
+
+  /**
+   * Compare by another model; a document has that of its collection, so its text is compared.
+   * @param {View} view
+   * @param {string} model
+   */
+  setModel(view, model) {
+    view.model = model;
+    this.document = null;
+    this.show();
   }
 
   /** @param {number} i */
@@ -160,20 +177,25 @@ export class Compare {
 
   fields() {
     const by = this.views.map((each) => `${each.measure}:${each.model}`).join(",");
-    return { a: this.a.value, b: this.b.value, by };
+    return { a: this.a.value, ...(this.document ?? { b: this.b.value }), by };
   }
 
-  /** @param {View} view */
+  /**
+   * A document is compared by the model of its collection, with the text that a search scores.
+   * @param {View} view
+   */
   request(view) {
-    return { a: this.a.value, b: this.b.value, measure: view.measure, model: view.model };
+    const { measure, model } = view;
+    return { a: this.a.value, measure, ...(this.document ?? { b: this.b.value, model }) };
   }
 
   async show() {
     writeState("compare", this.fields());
     this.add.hidden = this.views.length >= MAX_VIEWS;
-    if (!this.a.value.trim() || !this.b.value.trim()) {
+    fill(this.source);
+    if (!this.a.value.trim() || !(this.document || this.b.value.trim())) {
       this.latest.cancel();
-      fill(this.results, element("p", { class: "empty" }, "Type a text on both sides."));
+      fill(this.results, element("p", { class: "empty" }, "Type a text on both sides, or see ", this.examples()));
       return;
     }
     const found = await this.latest.run((signal) =>
@@ -186,6 +208,7 @@ export class Compare {
       ),
     );
     if (found === undefined) return;
+    this.showDocument(found);
     redraw(
       this.results,
       this.views.map((view, i) => this.card(view, i, found[i])),
@@ -196,34 +219,52 @@ export class Compare {
     announce(first instanceof Error ? first.message : `${verdict}The score is ${first.score.toFixed(3)}.`);
   }
 
+  /**
+   * Show which document the second text is of, and the model of its collection.
+   * @param {any[]} found
+   */
+  showDocument(found) {
+    if (!this.document) return;
+    const { id, collection } = this.document;
+    const part = found[0].passage ? "The best passage of " : "";
+    fill(this.source, "Second text: ", part, isolated(id), ` in the collection ${collection}`);
+    found.forEach((each, i) => (this.views[i].model = each.model ?? this.views[i].model));
+    this.b.value = found[0].b?.text ?? "";
+  }
+
   /** @param {View} view @param {number} i @param {any} found */
   card(view, i, found) {
-    const choose = (/** @type {"measure" | "model"} */ what, /** @type {[string, string][]} */ choices) => {
-      const select = menu(choices, view[what], { id: `${what}-${i + 1}`, "aria-label": `${what} ${i + 1}` });
-      select.addEventListener("change", () => {
-        view[what] = select.value;
-        this.show();
-      });
-      return select;
-    };
+    const measures = new MeasureMenu(this.measures(), view.measure, {
+      id: `measure-${i + 1}`,
+      "aria-label": `measure ${i + 1}`,
+    });
+    const model = menu(this.models(), view.model, { id: `model-${i + 1}`, "aria-label": `model ${i + 1}` });
+    measures.select.addEventListener("change", () => {
+      view.measure = measures.chosen;
+      this.show();
+    });
+    model.addEventListener("change", () => this.setModel(view, model.value));
     return element(
       "article",
       { class: "card", "aria-label": `Result by ${view.measure}` },
       element(
         "div",
         { class: "toolbar" },
-        choose("measure", this.measures()),
-        choose("model", this.models()),
+        measures.select,
+        model,
         element("span", { class: "spacer" }),
         this.views.length > 1
           ? button("Remove", () => this.removeView(i), { class: "quiet", "aria-label": `Remove result ${i + 1}` })
           : null,
       ),
+      measures.list,
       found instanceof Error
         ? element("p", { class: "refused" }, found.message)
         : explanationCard(
             found,
+            multilingualOffer(found.warnings, this.known, (name) => this.setModel(view, name)),
             this.known.measures.find((/** @type {any} */ each) => each.name === view.measure),
+            typicalOf(this.known, found.model, found.measure),
             this.opened,
           ),
     );
@@ -257,14 +298,15 @@ export class Compare {
   }
 
   python() {
-    const { a, b, measure, model } = this.request(this.views[0]);
+    const { a, b, ...named } = /** @type {Record<string, string>} */ (this.request(this.views[0]));
+    const texts = [a, b].filter((each) => each !== undefined).map((each) => JSON.stringify(each));
+    const options = Object.entries(named).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
     const url = new URL(".", location.href.split("#")[0]).href.replace(/\/$/, "");
-    const quoted = [a, b, measure, model].map((each) => JSON.stringify(each));
     return [
       "from semblance_client import Client",
       "",
       `with Client(${JSON.stringify(url)}) as client:`,
-      `    found = client.explain(${quoted[0]}, ${quoted[1]}, measure=${quoted[2]}, model=${quoted[3]})`,
+      `    found = client.explain(${[...texts, ...options].join(", ")})`,
       "    print(found.score, found.links[:3])",
     ].join("\n");
   }

@@ -2,12 +2,13 @@
 // An explanation drawn: its score, a bar that adds up, both texts, a matrix and a table of links.
 
 import { announce, button, counted, element, fill, isolated, notices, plain, signed } from "./dom.js";
+import { scaleLine } from "./scale.js";
 import { verdictLine } from "./verdict.js";
 
 /** @typedef {{text: string, start: number, end: number}} Unit */
 /** @typedef {{text: string, read_start: number, read_end: number, truncated: boolean, tokens: Unit[]}} Side */
 /** @typedef {{a: number, b: number, similarity: number, contribution: number}} Link */
-/** @typedef {{name: string, kind: string, value: number, shown: string, link: [number, number] | null}} Part */
+/** @typedef {{name: string, kind: string, value: number, shown: string, start: number, width: number, link: [number, number] | null}} Part its place in the bar in percent */
 /** @typedef {[string, string, number | null]} Cell its class, its number, and the length of its bar in percent */
 /** @typedef {{name: string, rows: string[], columns: string[], cells: Cell[][]}} Matrix */
 /**
@@ -43,15 +44,18 @@ const TABLE_ROWS = 200;
 /**
  * The whole card of an explanation.
  * @param {Explanation} shown
+ * @param {Node | null} offer of a model that reads the texts, after the warnings
  * @param {{bounds: [number | null, number | null]} | undefined} measure
+ * @param {import("./scale.js").Typical | undefined} typical scores of that measure
  * @param {Map<string, boolean>} opened which parts are open; kept up to date, so that a later card has the same
  */
-export function explanationCard(shown, measure, opened) {
+export function explanationCard(shown, offer, measure, typical, opened) {
   return [
     notices(shown.warnings),
+    offer,
     verdictLine(shown.same, IN_TEXTS),
-    scoreLine(shown, measure),
-    bar(shown),
+    scoreLine(shown, measure, typical),
+    bar(shown, measure, typical),
     texts(shown),
     legend(shown.view),
     details(shown, opened),
@@ -59,13 +63,12 @@ export function explanationCard(shown, measure, opened) {
 }
 
 /**
- * The score, its bounds, and what it means.
+ * The score, what it is usual for, and its bounds.
  * @param {Explanation} shown
  * @param {{bounds: [number | null, number | null]} | undefined} measure
+ * @param {import("./scale.js").Typical | undefined} typical
  */
-function scoreLine(shown, measure) {
-  const [low, high] = measure?.bounds ?? [null, null];
-  const inBounds = low !== null && high !== null;
+function scoreLine(shown, measure, typical) {
   const words = shown.links.reduce((sum, link) => sum + link.contribution, 0) + shown.omitted;
   const share = shown.score ? Math.round((100 * words) / shown.score) : 0;
   const glossary = shown.by_glossary ? `, ${signed(shown.by_glossary)} of it by the glossary` : "";
@@ -76,13 +79,11 @@ function scoreLine(shown, measure) {
     element(
       "div",
       {},
-      element("strong", {}, `${shown.measure} by ${shown.model}`),
+      scaleLine(shown.score, typical),
       element(
         "span",
-        { class: "faint" },
-        inBounds
-          ? `from ${plain(low, 0)} to ${plain(high, 0)}; word matches make ${share} % of it${glossary}`
-          : `${boundsText(low, high)}; word matches make ${share} % of it${glossary}`,
+        { class: typical ? "faint" : "" },
+        `${shown.measure} by ${shown.model}, ${boundsText(measure?.bounds[1])}; word matches make ${share} % of it${glossary}`,
       ),
       shown.probability === null || shown.probability === undefined
         ? null
@@ -92,45 +93,37 @@ function scoreLine(shown, measure) {
             `People call such a pair the same in ${Math.round(100 * shown.probability)} of 100 cases.`,
           ),
     ),
-    inBounds
-      ? element("meter", {
-          min: high > 0 ? Math.max(low, 0) : low,
-          max: high,
-          value: shown.score,
-          "aria-label": `Score ${plain(shown.score)} between ${plain(low, 0)} and ${plain(high, 0)}`,
-        })
-      : null,
   );
 }
 
-/**
- * @param {number | null} low
- * @param {number | null} high
- */
-function boundsText(low, high) {
-  if (low !== null) return `at least ${plain(low, 0)}`;
-  return high === null ? "without bounds" : `at most ${plain(high, 0)}`;
-}
+/** @param {number | null | undefined} high */
+const boundsText = (high) =>
+  high === null || high === undefined
+    ? "without bounds"
+    : high
+      ? `of at most ${plain(high, 0)}`
+      : "minus a distance: 0 is the best possible";
 
 /**
- * The bar whose segments add up to the score, and the sum in words.
+ * The bar whose segments add up to the score, the scale that it ends at, and the sum in words.
  * @param {Explanation} shown
+ * @param {{bounds: [number | null, number | null]} | undefined} measure
+ * @param {import("./scale.js").Typical | undefined} typical
  */
-function bar(shown) {
+function bar(shown, measure, typical) {
   const { parts } = shown.view;
-  const whole = parts.reduce((sum, part) => sum + Math.abs(part.value), 0) || 1;
+  const classOf = (/** @type {Part} */ part, /** @type {number} */ i) =>
+    `${part.kind} ${part.value < 0 ? "negative" : "positive"} n${i % 6}`;
   const segments = parts.map((part, i) => {
-    const segment = element("div", {
-      class: `segment ${part.kind} ${part.value < 0 ? "negative" : "positive"} n${i % 6}`,
-      title: `${part.name}: ${part.shown}`,
-    });
-    segment.style.flexGrow = String(Math.abs(part.value) / whole);
+    const segment = element("div", { class: `segment ${classOf(part, i)}`, title: `${part.name}: ${part.shown}` });
+    segment.style.left = `${part.start}%`;
+    segment.style.width = `${part.width}%`;
     return segment;
   });
   const terms = parts.map((part, i) =>
     element(
       "li",
-      { class: `${part.kind} ${part.value < 0 ? "negative" : "positive"} n${i % 6}` },
+      { class: classOf(part, i) },
       element("span", { class: "swatch", "aria-hidden": "true" }),
       element("span", { class: "name" }, part.name),
       element("data", { value: part.value, class: "part" }, part.shown),
@@ -140,6 +133,7 @@ function bar(shown) {
     "div",
     { class: "sum" },
     element("div", { class: "bar", "aria-hidden": "true" }, segments),
+    measure?.bounds[1] === 1 ? ticks(typical) : null,
     element(
       "ul",
       { class: "parts", "aria-label": "Parts of the score" },
@@ -152,6 +146,20 @@ function bar(shown) {
       ),
     ),
   );
+}
+
+/**
+ * Places on the scale from 0 to 1, below the bar.
+ * @param {import("./scale.js").Typical | undefined} typical
+ */
+function ticks(typical) {
+  const [reach, begin] = [typical?.random[1] ?? 0, typical?.paraphrases[0] ?? 0];
+  const named = [...new Set([0, reach, begin, 1])].map((at) => {
+    const tick = element("span", {}, plain(at, at % 1 ? 2 : 0));
+    tick.style.left = `${100 * at}%`;
+    return tick;
+  });
+  return element("div", { class: "ticks faint", "aria-hidden": "true" }, named);
 }
 
 /**
@@ -296,7 +304,13 @@ function legend({ legend: steps, a, b }) {
   const boxes = steps.map(([color, value]) => element("span", { class: color }, value));
   const differs = [...a, ...b].some(([name]) => name.endsWith(" differs"));
   return [
-    element("p", { class: "legend faint" }, element("span", {}, "Contribution to the score:"), boxes),
+    element(
+      "p",
+      { class: "legend faint" },
+      element("span", {}, "Contribution to the score:"),
+      boxes,
+      [...a, ...b].some(isQuiet) ? element("span", { class: "says-little" }, "function words") : null,
+    ),
     differs ? element("p", { class: "faint" }, "Bold words differ, by the verdict.") : null,
   ];
 }
@@ -359,16 +373,25 @@ function matrix({ rows, columns, cells }) {
 }
 
 /**
- * All links, sortable by each column.
+ * Whether a word says little: it is a function word or punctuation.
+ * @param {[string, string]} word
+ */
+const isQuiet = ([name]) => name.startsWith("says-little");
+
+/**
+ * All links, sortable by each column; those of function words and punctuation are one row.
  * @param {Explanation} shown
  */
 function linkTable(shown) {
-  const rows = shown.links.map((link) => ({
-    a: shown.a.tokens[link.a].text,
-    b: shown.b.tokens[link.b].text,
-    similarity: link.similarity,
-    contribution: link.contribution,
-  }));
+  const quiet = shown.view.parts.find((part) => part.kind === "function");
+  const rows = shown.links
+    .filter((link) => !(isQuiet(shown.view.a[link.a]) || isQuiet(shown.view.b[link.b])))
+    .map((link) => ({
+      a: shown.a.tokens[link.a].text,
+      b: shown.b.tokens[link.b].text,
+      similarity: link.similarity,
+      contribution: link.contribution,
+    }));
   /** @type {[("a" | "b" | "similarity" | "contribution"), string][]} */
   const columns = [
     ["a", "First text"],
@@ -412,7 +435,19 @@ function linkTable(shown) {
     );
   }
   show();
-  const table = element("table", { class: "links" }, element("thead", {}, element("tr", {}, heads)), body);
+  const last =
+    quiet &&
+    element(
+      "tfoot",
+      {},
+      element(
+        "tr",
+        { class: "function" },
+        element("td", { colspan: 3 }, quiet.name),
+        element("td", { class: "number" }, quiet.shown),
+      ),
+    );
+  const table = element("table", { class: "links" }, element("thead", {}, element("tr", {}, heads)), body, last);
   if (rows.length <= TABLE_ROWS) return [table];
   return [element("p", { class: "faint" }, `${TABLE_ROWS} of ${counted(rows.length, "link")}`), table];
 }

@@ -103,6 +103,10 @@ function start() {
     useKey("");
     return startAgain();
   });
+  get("").then(
+    ({ version }) => fill(byId("version"), `Semblance ${version}`),
+    () => {}, // the page says what fails where it is needed
+  );
   return follow();
 }
 

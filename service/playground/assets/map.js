@@ -3,13 +3,14 @@
 
 import { collectionPath, post } from "./api.js";
 import { announce, beginning, button, counted, element, fill, grouped, isolated, shownValue } from "./dom.js";
+import { regionNames } from "./regions.js";
 
 /** @typedef {{id: string, x: number, y: number, text: string, value: string | number | boolean | null}} Point */
 /** @typedef {{name: string, color: string, shape: number, count: number}} Group */
 /** @typedef {{path: Path2D, inside: string, outline: string}} Mark */
 
-const MAX_GROUPS = 10; // with a mark of their own
-const HUES = 5; // colors --mark-0 to --mark-4
+const MAX_GROUPS = 12; // with a mark of their own
+const HUES = 6; // colors --mark-0 to --mark-5
 const STEPS = 5; // of a scale of numbers
 const SIZE = 4.5; // half the width of a mark, in pixels
 const REACH = 18; // pixels between the pointer and the point that it finds
@@ -19,6 +20,9 @@ const MIN_HEIGHT = 280;
 const DIMMED = 0.12;
 const SENT_CHARS = 200; // of a text, by the service
 const LEGEND_DIGITS = 6;
+const STEP = 1.5; // of a zoom
+const MAX_ZOOM = 40;
+const LISTED = 50; // documents of a view
 
 /** Outlines of the marks around the origin, in half widths. */
 const SHAPES = [
@@ -26,6 +30,15 @@ const SHAPES = [
   (/** @type {Path2D} */ path) => path.rect(-0.9, -0.9, 1.8, 1.8),
   (/** @type {Path2D} */ path) => polygon(path, [0, -1.2, 1.15, 0.9, -1.15, 0.9]),
   (/** @type {Path2D} */ path) => polygon(path, [0, -1.3, 1.1, 0, 0, 1.3, -1.1, 0]),
+  (/** @type {Path2D} */ path) => polygon(path, [0, 1.2, 1.15, -0.9, -1.15, -0.9]),
+  (/** @type {Path2D} */ path) =>
+    polygon(
+      path,
+      [
+        -0.4, -1.2, 0.4, -1.2, 0.4, -0.4, 1.2, -0.4, 1.2, 0.4, 0.4, 0.4, 0.4, 1.2, -0.4, 1.2, -0.4, 0.4, -1.2, 0.4,
+        -1.2, -0.4, -0.4, -0.4,
+      ],
+    ),
 ].map((draw) => {
   const path = new Path2D();
   draw(path);
@@ -57,6 +70,13 @@ export class DocumentMap {
     this.pointed = null;
     /** @type {number | null} group that is shown alone */
     this.alone = null;
+    /** @type {{x: number, y: number, name: string}[]} */
+    this.regions = [];
+    this.zoom = 1;
+    /** The place of the map in the middle of the view, as shares of its width and height. */
+    this.middle = [0.5, 0.5];
+    this.tools = element("div", { class: "toolbar" });
+    this.listed = element("div");
     this.canvas = element("canvas", { "aria-hidden": "true" });
     this.frame = element(
       "div",
@@ -73,6 +93,16 @@ export class DocumentMap {
     this.frame.addEventListener("pointermove", (/** @type {PointerEvent} */ event) => this.point(this.nearest(event)));
     this.frame.addEventListener("pointerleave", () => this.point(null));
     this.frame.addEventListener("click", (/** @type {PointerEvent} */ event) => this.pin(this.nearest(event)));
+    this.frame.addEventListener("dblclick", (/** @type {PointerEvent} */ event) => this.zoomAt(event, STEP));
+    this.frame.addEventListener(
+      "wheel",
+      (/** @type {WheelEvent} */ event) => {
+        if (!event.ctrlKey) return; // else the page scrolls
+        event.preventDefault();
+        this.zoomAt(event, event.deltaY < 0 ? STEP : 1 / STEP);
+      },
+      { passive: false },
+    );
     this.frame.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => this.walk(event));
     this.resized = new ResizeObserver(() => (this.frame.isConnected ? this.draw() : this.resized.disconnect()));
     matchMedia("(prefers-color-scheme: dark)").addEventListener(
@@ -101,7 +131,23 @@ export class DocumentMap {
     const caption =
       `${shown} The two directions hold ${share} % of what tells these vectors apart: ` +
       "documents far from each other differ; near ones may differ, too.";
-    fill(this.box, element("p", { class: "faint" }, caption), this.legend, this.frame, this.card);
+    this.regions = regionNames(this.points);
+    fill(
+      this.tools,
+      button("Zoom in", () => this.zoomTo(this.zoom * STEP), { class: "quiet" }),
+      button("Zoom out", () => this.zoomTo(this.zoom / STEP), { class: "quiet" }),
+      button("List the documents in view", () => this.list(), { class: "quiet" }),
+      element("span", { class: "faint" }, "Words name regions; a double click zooms there."),
+    );
+    fill(
+      this.box,
+      element("p", { class: "faint" }, caption),
+      this.legend,
+      this.tools,
+      this.frame,
+      this.card,
+      this.listed,
+    );
     this.recolor();
     this.resized.observe(this.frame);
     this.showCard();
@@ -151,13 +197,20 @@ export class DocumentMap {
     this.canvas.style.height = `${height}px`;
     const context = this.canvas.getContext("2d");
     context.scale(ratio, ratio);
-    this.places = placed(this.points, width, height);
+    const place = placing(this.points, width, height);
+    const zoomed = (/** @type {{x: number, y: number}} */ point) => {
+      const [x, y] = place(point);
+      const [left, top] = [this.middle[0] * width, this.middle[1] * height];
+      return /** @type {[number, number]} */ ([(x - left) * this.zoom + width / 2, (y - top) * this.zoom + height / 2]);
+    };
+    this.places = this.points.map(zoomed);
     const marks = this.groups.map(markOf);
     for (const [i, [x, y]] of this.places.entries()) {
       context.globalAlpha = this.shown(i) ? 1 : DIMMED;
       drawMark(context, marks[this.groupOf[i]], x, y, SIZE);
     }
     context.globalAlpha = 1;
+    this.drawNames(context, zoomed);
     context.strokeStyle = colorOf("--ink");
     for (const [i, dashes] of /** @type {[number | null, number[]][]} */ ([
       [this.pinned, []],
@@ -170,6 +223,78 @@ export class DocumentMap {
       context.arc(...this.places[i], 2.2 * SIZE, 0, 7);
       context.stroke();
     }
+  }
+
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {(point: {x: number, y: number}) => [number, number]} zoomed
+   */
+  drawNames(context, zoomed) {
+    context.font = "600 13px system-ui, sans-serif";
+    context.textAlign = "center";
+    context.lineWidth = 4;
+    context.lineJoin = "round";
+    context.strokeStyle = colorOf("--paper");
+    context.fillStyle = colorOf("--ink");
+    for (const region of this.regions) {
+      context.strokeText(region.name, ...zoomed(region));
+      context.fillText(region.name, ...zoomed(region));
+    }
+  }
+
+  /**
+   * Zoom around the middle of the view.
+   * @param {number} zoom
+   */
+  zoomTo(zoom) {
+    this.zoom = Math.min(Math.max(zoom, 1), MAX_ZOOM);
+    if (this.zoom === 1) this.middle = [0.5, 0.5];
+    this.draw();
+    announce(`Zoom ${shownValue(this.zoom, 2)}.`);
+  }
+
+  /**
+   * Zoom, with the place of the pointer in the middle.
+   * @param {MouseEvent} event
+   * @param {number} step
+   */
+  zoomAt(event, step) {
+    const { left, top, width, height } = this.canvas.getBoundingClientRect();
+    const shares = [(event.clientX - left) / width, (event.clientY - top) / height];
+    this.middle = this.middle.map((at, i) => at + (shares[i] - 0.5) / this.zoom);
+    this.zoomTo(this.zoom * step);
+  }
+
+  /** @param {number} i whether a point is shown, and not dimmed or outside */
+  inView(i) {
+    const [x, y] = this.places[i];
+    return this.shown(i) && x >= 0 && y >= 0 && x <= this.frame.clientWidth && y <= this.canvas.clientHeight;
+  }
+
+  /** List the documents in view, of the group that is shown alone if there is one. */
+  list() {
+    const found = this.points.filter((_, i) => this.inView(i));
+    const said = `${counted(found.length, "document")} in view${found.length > LISTED ? `; the first ${LISTED}` : ""}`;
+    fill(
+      this.listed,
+      element("p", { class: "faint" }, `${said}:`),
+      element(
+        "ul",
+        { class: "documents map-list", tabindex: 0, "aria-label": "Documents in view" },
+        found
+          .slice(0, LISTED)
+          .map(({ id, text }) =>
+            element(
+              "li",
+              {},
+              element("strong", {}, isolated(id)),
+              " ",
+              element("span", { dir: "auto" }, beginning(text, SENT_CHARS - 1)),
+            ),
+          ),
+      ),
+    );
+    announce(said);
   }
 
   /** @param {number} i */
@@ -282,7 +407,7 @@ function grouping(points) {
   const groups = [...own.keys()].map((value, i) => ({
     name: shownValue(value, LEGEND_DIGITS),
     color: `--mark-${i % HUES}`,
-    shape: i % SHAPES.length,
+    shape: (i + Math.floor(i / HUES)) % SHAPES.length,
     count: counts.get(value) ?? 0,
   }));
   const rest = points.filter((each) => !own.has(each.value)).length;
@@ -324,13 +449,13 @@ function bySize(points, numbers) {
 }
 
 /**
- * Places on a canvas, by one scale for both directions.
+ * What places a point on a canvas, by one scale for both directions.
  * @param {Point[]} points
  * @param {number} width
  * @param {number} height
- * @returns {[number, number][]}
+ * @returns {(point: {x: number, y: number}) => [number, number]}
  */
-function placed(points, width, height) {
+function placing(points, width, height) {
   const range = (/** @type {number[]} */ values) => [
     values.reduce((a, b) => Math.min(a, b)),
     values.reduce((a, b) => Math.max(a, b)),
@@ -342,7 +467,7 @@ function placed(points, width, height) {
     (height - 2 * MARGIN) / Math.max(high - low, 1e-9),
   );
   const [x, y] = [(left + right) / 2, (low + high) / 2];
-  return points.map((each) => [width / 2 + (each.x - x) * scale, height / 2 - (each.y - y) * scale]);
+  return (each) => [width / 2 + (each.x - x) * scale, height / 2 - (each.y - y) * scale];
 }
 
 /**

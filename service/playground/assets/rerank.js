@@ -76,7 +76,8 @@ export class Rerank {
     writeState("rerank", { query: this.query.value, documents: this.documents.value });
     if (!this.query.value.trim() || !this.documents.value.trim()) {
       this.latest.cancel();
-      fill(this.results, element("p", { class: "empty" }, "Type a query and some documents."));
+      const example = button("an example", () => this.open({ query: QUERY, documents: DOCUMENTS.join("\n") }));
+      fill(this.results, element("p", { class: "empty" }, "Type a query and some documents, or see ", example));
       return;
     }
     const answer = await this.latest.run(async (signal) => {

@@ -97,7 +97,7 @@ def render_difference(shown: DifferencePage, playground: str | None = None) -> s
         for side in (shown.a, shown.b)
     ]
     scale = ColorScale.over(*(view.sides[1].totals for view in views))
-    texts = [paragraph(view.caption.b, colored_units(view.sides[1], view.caption, scale), scale) for view in views]
+    texts = [paragraph(view.caption.b, colored_units(view.sides[1], view.caption, scale)) for view in views]
     matched = any(bool(view.matches.any()) for view in views)
 
     def partners_of(part: DifferencePart | None) -> tuple[list[str], list[str]]:
@@ -190,10 +190,10 @@ def _query(shown: DifferencePage) -> str:
     words = [(part, part.unit) for part in shown.parts if part.unit]
     scale = ColorScale.over(np.array([part.difference for part, _ in words]))
     units = sorted(
-        (ColoredUnit(unit, part.difference, _in_both(part)) for part, unit in words),
+        (ColoredUnit(unit, scale.name(part.difference), _in_both(part)) for part, unit in words),
         key=lambda colored: colored.unit.start,
     )
-    return paragraph(shown.query, units, scale)
+    return paragraph(shown.query, units)
 
 
 def _in_both(part: DifferencePart) -> str:

@@ -8,8 +8,9 @@ from semblance.models.explanation import Explanation
 from semblance.service.rendering.caption import Caption, headline, subtitle
 from semblance.service.rendering.colors import ColorScale
 from semblance.service.rendering.html.page import color_key, colored_units, paragraph, render
+from semblance.service.rendering.parts import bar_of
 from semblance.service.rendering.verdict import verdict_line
-from semblance.service.rendering.view import MAX_WORDS, Grid, Side, View, score_parts
+from semblance.service.rendering.view import MAX_WORDS, Grid, Side, View
 
 _MAX_LINKS = 30
 
@@ -31,7 +32,6 @@ def render_html(explanation: Explanation, caption: Caption, playground: str | No
     grids = [(f"Matrix of {'sentences' if grid.by_sentence else f'{unit}s'}", grid)]
     if grid.by_sentence:
         grids.append((f"Matrix of {unit}s", view.grid(MAX_WORDS, by_sentence=False)))
-    parts = score_parts(explanation)
     return render(
         "explanation.html",
         title=headline(explanation, caption),
@@ -43,12 +43,13 @@ def render_html(explanation: Explanation, caption: Caption, playground: str | No
         caption=caption,
         explanation=explanation,
         scale=scale,
-        parts=parts,
-        whole=sum(abs(part.value) for part in parts) or 1.0,
-        texts=[(side.name, paragraph(side.read, colored_units(side, caption, scale), scale)) for side in view.sides],
+        parts=view.parts,
+        bar=bar_of(view.parts, caption.best),
+        texts=[(side.name, paragraph(side.read, colored_units(side, caption, scale))) for side in view.sides],
         key=color_key(scale, caption, matched=bool(view.matches.any()), differs=any(map(_differs, view.sides))),
         matrices=[(name, matrix, _cells(matrix, scale)) for name, matrix in grids],
         links=view.links(_MAX_LINKS),
+        function_words=next((part for part in view.parts if part.kind == "function"), None),
         links_title="Strongest links" + (", then those at distance 0" if view.matches.any() else ""),
     )
 

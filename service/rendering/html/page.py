@@ -62,25 +62,18 @@ def escaped(text: str) -> Markup:
 
 
 class ColoredUnit(NamedTuple):
-    """A unit of a text with the value of its color and its tooltip.
-
-    It is underlined if `matched`, and bold if it `differs`.
-    """
+    """A unit of a text with its classes and its tooltip."""
 
     unit: Unit
-    value: float
+    name: str
     title: str
-    matched: bool = False
-    differs: bool = False
 
 
 def colored_units(side: Side, caption: Caption, scale: ColorScale) -> Iterator[ColoredUnit]:
     """The units of a text colored by contribution; a tooltip names the strongest partner."""
     decimals = decimals_for(scale.limit)
-    for i, (unit, total) in enumerate(zip(side.units, side.totals, strict=True)):
-        yield ColoredUnit(
-            unit, float(total), _description(side, i, caption, decimals), bool(side.matched[i]), bool(side.differs[i])
-        )
+    for i, (unit, name) in enumerate(zip(side.units, side.shades(scale), strict=True)):
+        yield ColoredUnit(unit, name + " matched" * bool(side.matched[i]), _description(side, i, caption, decimals))
 
 
 def _description(side: Side, i: int, caption: Caption, decimals: int) -> str:
@@ -95,15 +88,14 @@ def _description(side: Side, i: int, caption: Caption, decimals: int) -> str:
     return f"{total}; strongest with {partner}, {caption.closeness(float(side.similarity[i, j]))})"
 
 
-def paragraph(read: ReadText, units: Iterable[ColoredUnit], scale: ColorScale) -> Markup:
+def paragraph(read: ReadText, units: Iterable[ColoredUnit]) -> Markup:
     """Render a text as a `<p>` with automatic direction, and its units as marks."""
     text, reached = read.text, read.start
     pieces = [_unread(text[:reached])]
-    for unit, value, title, is_matched, differs in units:
+    for unit, name, title in units:
         start = max(unit.start, reached)  # tokens may share characters; each character is shown once
         if unit.end <= start:
             continue
-        name = scale.name(value) + " matched" * is_matched + " differs" * differs
         word = escaped(text[start : unit.end])
         pieces.append(f'{escaped(text[reached:start])}<mark class="{name}" title="{escaped(title)}">{word}</mark>')
         reached = unit.end
@@ -117,6 +109,7 @@ def color_key(scale: ColorScale, caption: Caption, *, matched: bool, differs: bo
     """Legend of the colors of marked texts."""
     unit = caption.granularity
     key = f"Red {unit}s lower the score" if caption.distance else f"Blue {unit}s raise the score, red ones lower it"
+    key += "; function words and punctuation are grey"
     if matched:
         key += "; underlined ones have a partner at distance 0, which costs nothing"
     if differs:

@@ -22,7 +22,6 @@ from semblance.service.rendering.labels import (
 )
 from semblance.service.rendering.svg.sheet import (
     HEADING,
-    INNER_WIDTH,
     MARGIN,
     Point,
     Sheet,
@@ -37,7 +36,7 @@ _MAX_LABEL_EM = 15.0
 _MAX_ROW_EM, _MAX_COLUMN_EM = 24.0, 11.0  # of sentences
 _MAX_TOOLTIP_EM = 600.0
 _LABEL_SIZE, _NUMBER_SIZE = 12.5, 11.0
-_MAX_CELL, _HEIGHT, _LABEL_GAP = 64.0, 28.0, 7.0
+_MAX_CELL, _HEIGHT, _LABEL_GAP = 112.0, 28.0, 7.0
 _BAR = 3.0
 
 
@@ -69,7 +68,7 @@ def draw_matrix(sheet: Sheet, view: View) -> None:
     )
     widest, longest = (max(em_width(name) for name in side) for side in names)
     left = MARGIN + widest * _LABEL_SIZE + _LABEL_GAP
-    width = min((MARGIN + INNER_WIDTH - left) / len(grid.columns), _MAX_CELL)
+    width = min((MARGIN + sheet.inner - left) / len(grid.columns), _MAX_CELL)
     angle = angle_for(width, longest)
     lift = _LABEL_SIZE * (1 + longest * math.sin(math.radians(-angle)))
     decimals = decimals_for(float(np.abs(grid.values).max(initial=0.0)))

@@ -56,9 +56,10 @@ NOTE = Style(NOTE_SIZE, fill=FAINT_INK)
 
 @dataclass(slots=True, eq=False)
 class Sheet:
-    """The root element, and the height that is used up."""
+    """The root element, the width between its margins, and the height that is used up."""
 
     root: ET.Element
+    inner: float = INNER_WIDTH
     y: float = MARGIN
 
     def group(self, name: str) -> ET.Element:

@@ -166,7 +166,7 @@ def test_pages_lead_through_all_documents(client: Client) -> None:
 
 def test_models_and_measures_are_those_of_the_service(client: Client, http: httpx2.Client) -> None:
     served = http.get("/models").json()
-    assert [each.model_dump() for each in client.models()] == served["models"]
+    assert [each.model_dump(mode="json") for each in client.models()] == served["models"]
     assert [each.model_dump(mode="json") for each in client.measures()] == served["measures"]
     assert client.model_names() == [each["id"] for each in http.get("/v1/models").json()["data"]]
 
@@ -186,3 +186,11 @@ def test_both_clients_have_the_same_documented_methods() -> None:
     assert all(documentation for _, documentation in methods(Client).values())
     assert str(inspect.signature(Client().search)).startswith("(query: ")
     assert methods(Client)["delete_document"][0].endswith("-> semblance_client.vocabulary.documents.Deleted")
+
+
+async def test_a_transport_answers_in_place_of_the_network() -> None:
+    transport = httpx2.MockTransport(lambda _: httpx2.Response(200, json={"aliases": []}))
+    with Client(transport=transport) as client:
+        assert client.aliases() == []
+    async with AsyncClient(transport=transport) as waiting:
+        assert await waiting.aliases() == []

@@ -60,12 +60,38 @@ def test_a_print_has_every_part(open_page: OpenPage) -> None:
     expect(page.locator(".sum .bar")).to_be_visible()
 
 
+@pytest.mark.parametrize("fragment", [PAGES["document"], "#compare", "#search?query=my%20parcel%20never%20came&k=5"])
+def test_decisive_words_are_legible_on_paper(open_page: OpenPage, fragment: str) -> None:
+    """Browsers print no backgrounds unless they are asked to: words have 4.5 to 1 on theirs, in grey, too."""
+    page = open_page(fragment, scheme="dark")
+    words = page.locator(".shade-plus-5, .shade-plus-4, mark.semantic:not(.lexical), mark.lexical:not(.semantic)")
+    words.first.wait_for()
+    page.emulate_media(media="print", color_scheme="dark")
+    style = "(each) => ['color', 'backgroundColor', 'printColorAdjust'].map((name) => getComputedStyle(each)[name])"
+    for color, background, adjusted in words.evaluate_all(f"all => all.map({style})"):
+        ink, paper = (luminance(each) for each in (color, background))
+        assert (max(ink, paper) + 0.05) / (min(ink, paper) + 0.05) >= 4.5
+        assert adjusted == "exact"
+    expect(page.get_by_role("tab")).to_have_count(0)
+    expect(page.get_by_role("button", name=re.compile("PNG|Copy"))).to_have_count(0)
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+
+
+def luminance(color: str) -> float:
+    """Relative luminance of a color without transparency, by WCAG 2."""
+    channels = [float(each) / 255 for each in re.findall(r"[\d.]+", color)[:3]]
+    linear = [each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in channels]
+    return sum(share * each for share, each in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
 def test_a_page_opens_in_the_playground(open_page: OpenPage) -> None:
     page = open_page(PAGES["short"])
     score = page.locator("output.score").inner_text()
+    usual = page.locator("main header .faint").first.inner_text().partition(" \u00b7 ")[0]
     page.get_by_role("link", name="Open in the playground").click()
     expect(page.get_by_role("tab", name="Compare", selected=True)).to_be_visible()
     expect(page.locator("output.score")).to_have_text(f"{float(score):.3f}")
+    expect(page.locator(".scale")).to_have_text(usual)
     expect(page.get_by_label("measure 1")).to_have_value("rcmd")
 
 

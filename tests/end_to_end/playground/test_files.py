@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 from semblance_client import Client
 
 from tests.end_to_end.playground.conftest import OpenPage
-from tests.support.running_service import SEMBLANCE
+from tests.support.command_line import semblance
+from tests.support.pages import write_pdf
+from tests.support.text_files import write
 
+TICKETS = (
+    "subject;body;order_no\r\nGröße falsch;Die Größe der Jacke paßt nicht, bitte für 5 € umtauschen.;0071\r\n"
+    "Rückgabe;Ich möchte die Schuhe zurückgeben – wie geht das?;0072\r\n"
+).encode("cp1252")
 FILES = {
     "comma.csv": b"\xef\xbb\xbf,id,title,text,year,price,on,zip,note,metadata,\r\n"
     b'0,a1,Lamps,"A ""bright"", big\r\nlamp",2024,7.10,TRUE,01067,,m,x\r\n\r\n'
@@ -23,12 +27,26 @@ FILES = {
     "tabs.tsv": b'id\ttext\tbig\n1\ta "quoted" word\t1234567890123456\n2\tanother\t5\n',
     "lines.jsonl": b'{"id": 12, "text": "One", "metadata": {"a": 1, "__proto__": "x"}, "b": [1, "c"], "c": null}\n\n'
     b'{"id": null, "_id": "q", "title": null, "text": "Two", "metadata": "kept"}\r\n{"text": "Three", "n": -1.5}\n',
-    "objects.json": b'{"id": "1", "_id": "2", "title": "A title", "text": "and a text"}\n',
+    "objects.json": b'[{"id": "1", "_id": "2", "title": "A title", "text": "and a text"}]\n',
+    "western.csv": TICKETS,
+    "page.md": b"# A title\n\nand a **text**\n",
+    "lines.txt": b"one\r\n\r\ntwo\n",
 }
 
 
-def choose(page: Page, name: str, content: bytes) -> None:
-    page.get_by_label("File").set_input_files({"name": name, "mimeType": "text/plain", "buffer": content})
+def choose(page: Page, *files: tuple[str, bytes]) -> None:
+    page.get_by_label("Files").set_input_files(
+        [{"name": name, "mimeType": "text/plain", "buffer": content} for name, content in files]
+    )
+
+
+def adding(page: Page) -> Locator:
+    return page.get_by_role("region", name="Add documents")
+
+
+def add(page: Page, collection: str) -> None:
+    page.get_by_label("Into the collection").fill(collection)
+    adding(page).get_by_role("button", name="Add").click()
 
 
 def stored(client: Client, collection: str) -> dict[str, tuple[str, Any]]:
@@ -39,11 +57,10 @@ def stored(client: Client, collection: str) -> dict[str, tuple[str, Any]]:
 def test_the_command_line_makes_the_same_documents(open_page: OpenPage, url: str, tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(FILES[name])
     kind = name.partition(".")[0]
-    command = [sys.executable, "-m", SEMBLANCE, "index", str(tmp_path / name), "--collection", f"cli-{kind}"]
-    subprocess.run([*command, "--url", url], check=True, capture_output=True)
+    semblance("index", str(tmp_path / name), "--collection", f"cli-{kind}", "--url", url)
     page = open_page("#collection")
-    page.get_by_label("Into the collection").fill(f"page-{kind}")
-    choose(page, name, FILES[name])
+    choose(page, (name, FILES[name]))
+    add(page, f"page-{kind}")
     expect(page.get_by_text(f"stored in page-{kind}.").first).to_be_visible()
     with Client(url) as client:
         documents = stored(client, f"cli-{kind}")
@@ -51,73 +68,115 @@ def test_the_command_line_makes_the_same_documents(open_page: OpenPage, url: str
         assert stored(client, f"page-{kind}") == documents
 
 
+def test_a_table_is_read_as_one_chooses_and_then_found(open_page: OpenPage) -> None:
+    page = open_page("#collection")
+    choose(page, ("Tickets 2026.csv", TICKETS))
+    expect(adding(page).get_by_role("button", name="Add 2 documents")).to_be_visible()
+    expect(page.get_by_label("Encoding")).to_have_value("cp1252")
+    expect(page.get_by_label("Separated by")).to_have_value(";")
+    expect(page.get_by_label("Id")).to_have_value("order_no")
+    expect(page.get_by_label("Into the collection")).to_have_value("tickets-2026")
+    texts = page.get_by_role("group", name="Text")
+    expect(texts.get_by_role("checkbox", checked=True)).to_have_count(2)
+    first = adding(page).locator("tbody tr").first
+    expect(first).to_contain_text("0071")
+    expect(first).to_contain_text("Die Größe der Jacke")
+    page.get_by_label("Encoding").select_option("cp1251")
+    expect(first).to_contain_text("GrцЯe")
+    page.get_by_label("Encoding").select_option("cp1252")
+    page.get_by_label("Separated by").select_option(",")  # which no line has: it can be chosen anew
+    expect(adding(page).locator(".refused").first).to_be_visible()
+    page.get_by_label("Separated by").select_option(";")
+    texts.get_by_label("subject").click()
+    expect(first.get_by_role("cell").first).to_have_text("Die Größe der Jacke paßt nicht, bitte für 5 € umtauschen.")
+    expect(first).to_contain_text("subject: Größe falsch")
+    page.get_by_label("Id").select_option("")
+    expect(first).to_contain_text("Tickets 2026.csv:2")
+    add(page, "tickets-2026")
+    adding(page).get_by_role("link", name="Search it").click()
+    expect(page.get_by_text("Type what you look for.")).to_be_visible()  # the tab is open
+    page.get_by_label("Query").fill("Jacke umtauschen")
+    expect(page.locator(".hit").first).to_contain_text("Größe falsch")
+
+
+def test_a_folder_of_pages_becomes_a_collection(open_page: OpenPage, url: str, tmp_path: Path) -> None:
+    notes = tmp_path / "My notes"
+    (notes / ".git").mkdir(parents=True)
+    write(notes / ".git" / "config.md", "hidden")
+    for i in range(3):
+        write(notes / f"note-{i}.md", f"# Note {i}", "", f"The **{i}th** bird sings.")
+    write(notes / "plain.txt", "A plain text", "", "of several lines.")
+    write_pdf(notes / "report.pdf", ["First page.", "Second page."], "A report")
+    write(notes / "damaged.pdf", "%PDF-1.4 no")
+    page = open_page("#collection")
+    page.get_by_label("Folder").set_input_files(notes)
+    expect(adding(page)).to_contain_text("6 files: 6 documents, 1 problem.")
+    expect(adding(page)).to_contain_text("My notes/damaged.pdf: My notes/damaged.pdf cannot be read as PDF")
+    expect(page.get_by_label("Into the collection")).to_have_value("my-notes")
+    adding(page).get_by_role("button", name="Add").click()
+    expect(adding(page)).to_contain_text("6 documents stored in my-notes.")
+    with Client(url) as client:
+        found = stored(client, "my-notes")
+    assert found["My notes/note-1.md"] == (
+        "Note 1\nThe 1th bird sings.",
+        {"title": "Note 1", "file": "My notes/note-1.md"},
+    )
+    assert found["My notes/report.pdf#page=2"][1]["page"] == 2
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("mine.xlsx", b"PK", "files that end in .csv"),
-        ("mine.csv", "text\nGrüße\n".encode("latin-1"), "not UTF-8"),
-        ("mine.csv", b'text\n"open\n', "line 2: a quote is not closed"),
+        ("mine.xlsx", b"PK", "a workbook is not read: save its sheet as CSV"),
         ("mine.csv", b"text,n\none,1,2\n", "line 2: 3 fields, but the first line names 2 columns"),
-        ("mine.csv", b"body\none\n", "no column is named text; the columns are body"),
-        ("mine.csv", b"text,a,a\none,1,2\n", "two columns are named a"),
-        ("mine.csv", b"id,,body\n1,a,b\n", "the columns are id, body; columns without a name: 2"),
-        ("mine.csv", b'text,n\n"a\rb",1\nc\rd,2\n', "line 3: a carriage return stands outside of quotes"),
-        ("mine.txt", b"one\rtwo\r", "carriage return"),
-        ("mine.json", b'[{"text": "one"}]', "one JSON list"),
-        ("mine.jsonl", b"\n", "no documents"),
+        ("mine.csv", b"body\none\n", "none looks like one; the fields are body"),
+        ("mine.jsonl", b"\n", "There is nothing to add."),
     ],
 )
 def test_a_file_that_cannot_be_read_is_refused(open_page: OpenPage, name: str, content: bytes, message: str) -> None:
     page = open_page("#collection")
-    add = page.get_by_role("region", name="Add documents")
-    choose(page, name, content)
-    expect(add.locator(".refused")).to_contain_text(f"{name}: ")
-    expect(add.locator(".refused")).to_contain_text(message)
-    expect(page.get_by_label("File")).to_have_value("")  # so that the same file can be chosen again
+    choose(page, (name, content))
+    expect(adding(page)).to_contain_text(message)
+    expect(adding(page).get_by_role("button", name="Add")).to_have_count(0)
+    expect(page.get_by_label("Files")).to_have_value("")  # so that the same file can be chosen again
 
 
 def test_rows_are_refused_by_line_and_counted_once(open_page: OpenPage) -> None:
     page = open_page("#collection")
-    page.get_by_label("Into the collection").fill("odd")
     lines = (
-        'null\n{"id": "x", "text": ""}\nno json\n{"text": 1}\n{"id": 12345678901234567890, "text": "one"}\n'
+        'null\n{"id": "x", "text": ""}\nno json\n{"text": 1}\n{"id": "w", "text": "one", "n": 12345678901234567890}\n'
         '{"id": "y", "text": "one", "n": {"a": 1}}\n{"id": "y", "text": "two"}\n{"id": "z", "text": "Кошка спит"}\n'
     )
-    choose(page, "odd.jsonl", lines.encode())
-    add = page.get_by_role("region", name="Add documents")
-    expect(add).to_contain_text("odd.jsonl: 2 documents stored in odd. Of rows with the same id, the last is kept: 1")
-    refused, warned, repeated = add.locator(".notice").all_inner_texts()
+    choose(page, ("odd.jsonl", lines.encode()))
+    add(page, "odd")
+    expect(adding(page)).to_contain_text("odd.jsonl: 2 documents stored in odd.")
+    refused, warned, repeated = adding(page).locator(".notice").all_inner_texts()
     assert refused.splitlines() == [
-        "5 rows refused:",
-        "line 1: it is not a JSON object",
+        "5 rows refused (malformed json 2, invalid value 1, lost digits 1, empty text 1):",
+        "line 1: it is not an object of JSON, or has NaN in it",
+        "line 3: it is not an object of JSON, or has NaN in it",
+        "line 4: text: it must be a string",
+        "line 5: a number has more digits than a browser keeps: put it in quotes",
         "line 2: text: it has no visible character",
-        "line 3: it is not JSON",
-        "line 4: text must be a text",
-        "line 5: id has more digits than a browser keeps: put it in quotes",
     ]
     assert warned.startswith("1 row stored with a warning:\nline 8: text: 100% of it is in a script")
-    assert repeated == "1 row with the id of an earlier row:\nline 7: the id y is also that of line 6"
-    documents = page.get_by_role("region", name="Listed documents").get_by_role("listitem")
-    expect(documents).to_have_count(2)
+    assert (
+        repeated == "1 row with the id of an earlier row, which it replaced:\nline 7: the id y is also that of line 6"
+    )
 
 
-def test_repeated_ids_and_columns_without_a_name_are_said(open_page: OpenPage) -> None:
+def test_a_collection_without_documents_does_not_stay(open_page: OpenPage, url: str) -> None:
     page = open_page("#collection")
-    page.get_by_label("Into the collection").fill("twice")
-    choose(page, "twice.csv", b'id,,text,\nx,1,"one\ntwo",\ny,,three,\nx,2,four,\nx,,five,\n')
-    add = page.get_by_role("region", name="Add documents")
-    expect(add).to_contain_text("the last is kept: 2 left out. Columns without a name are left out: 2.")
-    [repeated] = add.locator(".notice").all_inner_texts()
-    assert repeated.splitlines() == [
-        "2 rows with the id of an earlier row:",
-        "line 5: the id x is also that of line 2",
-        "line 6: the id x is also that of line 5",
-    ]
+    choose(page, ("blank.csv", b'text,n\n" ",1\n'))
+    add(page, "blank")
+    expect(adding(page)).to_contain_text("blank.csv: 0 documents stored in blank.")
+    with Client(url) as client:
+        assert "blank" not in [each.name for each in client.collections()]
 
 
 @pytest.mark.parametrize("name", ["Mine", "-a", "a b", "x" * 65])
 def test_names_of_collections_follow_the_rule(open_page: OpenPage, name: str) -> None:
     page = open_page("#collection")
-    page.get_by_label("Into the collection").fill(name)
-    choose(page, "mine.txt", b"one\n")
+    choose(page, ("mine.txt", b"one\n"))
+    add(page, name)
     expect(page.locator(".drop .refused")).to_contain_text("starts with a letter or digit: change")

@@ -55,6 +55,14 @@ def test_words_that_differ_are_bold(open_page: OpenPage) -> None:
     expect(page.get_by_text("Bold words differ")).to_have_count(0)
 
 
+def test_a_score_says_what_it_is_usual_for(open_page: OpenPage) -> None:
+    page = compare(open_page, "a cat sat", "the meeting was moved", by="rcmd_words,cosine:minilm")
+    scale = page.locator(".scale")
+    expect(scale).to_have_count(1)
+    expect(scale).to_have_text("unrelated; unrelated pairs reach 0.24, paraphrases begin at 0.60")
+    expect(page.locator(".ticks").first).to_have_text("00.240.601")
+
+
 def test_a_model_without_classifier_has_no_verdict(open_page: OpenPage) -> None:
     page = compare(open_page, *PAIRS["number"], by="rcmd_words:minilm,rcmd_words:minilm-graded")
     expect(page.locator("output.score")).to_have_count(2)

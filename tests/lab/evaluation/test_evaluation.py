@@ -158,7 +158,7 @@ def test_the_panel_ends_with_the_mean_of_its_sets(tmp_path: Path) -> None:
         assert own.high - own.low == pytest.approx(np.sqrt((widths**2).sum()) / len(PANEL), rel=0.2)
     worst = [min(against[name, measure].value for measure in ("cosine", "rcmd")) for name in found.panel]
     assert worst == sorted(worst)
-    *others, panel = tables(found)
+    panel, *others = tables(found)
     assert [row[0] for row in panel.rows] == [*found.panel, PANEL_MEAN]
     assert panel.header == ("set", "n", "figure", "cosine", "rcmd", "cosine - rival", "rcmd - rival")
     for name, *_, cosine, rcmd in panel.rows:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 from importlib import import_module
+from importlib.metadata import version
 
 import pytest
 
@@ -64,10 +65,29 @@ def show_help(command, path):
 show_help(get_command(app), [])
 print(*sorted({*sys.argv[1:]} & {*sys.modules}), file=sys.stderr)
 """
-    slow = list(EXTRAS)
+    slow = [*EXTRAS, "fastapi"]
     ran = subprocess.run([sys.executable, "-c", code, *slow], capture_output=True, text=True, check=True)
     assert ran.stderr.strip() == ""
     assert ran.stdout.count("Usage: ") == len(GROUPS) + len(VERBS)
+
+
+def test_the_version_is_that_of_the_distribution() -> None:
+    assert semblance("--version").stdout == f"semblance {version('semblance-server')}\n"
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"), [("semblance comp", "compare"), ("semblance index reembed --pa", "--passages")]
+)
+def test_the_shell_completes_verbs_and_their_options(typed: str, offered: str) -> None:
+    code = "from semblance.service.cli.main import app; app(prog_name='semblance')"
+    environment = {"_SEMBLANCE_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
+    ran = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == [offered]
+
+
+def test_help_after_a_file_is_that_of_the_default_verb() -> None:
+    assert "index add [OPTIONS]" in semblance("index", "help.csv", "--help").stdout
+    assert "index [OPTIONS] COMMAND" in semblance("index", "--help").stdout
 
 
 def test_the_extras_name_the_packages_of_the_project_file() -> None:

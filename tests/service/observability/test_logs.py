@@ -62,6 +62,29 @@ def test_a_traceback_is_indented_on_a_terminal() -> None:
     assert all(line.startswith("    ") and line.isprintable() for line in others)
 
 
+CHOSEN = """
+import logging
+from semblance.service.observability.logs import configure_logging
+for level, form in (("warning", "text"), ("debug", "json")):
+    configure_logging(level, form)
+    for name in ("semblance.x", "alembic", "httpcore2"):
+        for each in ("debug", "info", "warning"):
+            getattr(logging.getLogger(name), each)("%s %s", name, each)
+"""
+
+
+def test_settings_choose_the_form_and_the_least_level_of_lines() -> None:
+    ran = subprocess.run([sys.executable, "-c", CHOSEN], capture_output=True, text=True, check=True)
+    lines = ran.stderr.splitlines()
+    warnings = [f"{name} warning" for name in ("semblance.x", "alembic", "httpcore2")]
+    assert [line[8:] for line in lines[:3]] == [f" warning: {message}" for message in warnings]
+    assert [json.loads(line)["message"] for line in lines[3:]] == [
+        *(f"semblance.x {level}" for level in ("debug", "info", "warning")),
+        "alembic warning",
+        *(f"httpcore2 {level}" for level in ("info", "warning")),
+    ]
+
+
 @pytest.mark.parametrize("terminal", [True, False])
 def test_only_a_terminal_gets_plain_lines(terminal: bool) -> None:
     ours, theirs = pty.openpty() if terminal else os.pipe()

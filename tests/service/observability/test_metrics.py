@@ -17,7 +17,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families
 
 from semblance.service.app import create_app
-from semblance.service.observability.metrics import Metrics
+from semblance.service.observability.metrics import MAX_CALLERS, OTHER_CALLERS, Metrics
 from semblance.service.observability.stages import start_stages
 from semblance.service.settings import Settings
 from tests.support.project import PROJECT
@@ -33,6 +33,7 @@ def filled() -> Metrics:
     metrics.initialize([("/search", "POST")], ["not_ready"])
     metrics.set_build("minilm", "5f3a")
     metrics.add_request("/search", "POST", 200, 0.01, start_stages().seconds)
+    metrics.add_caller("ci", 200)
     metrics.add_batch([3, 4], 0.002)
     metrics.add_lookups(["hit", "absent"])
     metrics.set_queued("bulk", 7)
@@ -66,6 +67,16 @@ def test_the_page_is_valid_openmetrics_too() -> None:
     page = as_openmetrics(metrics.registry).decode()  # type: ignore[no-untyped-call]  # the library has no types here
     strict = {family.name for family in parse_openmetrics(page)}  # type: ignore[no-untyped-call]  # likewise
     assert strict == {family.name.removesuffix("_total") for family in families(metrics)}
+
+
+def test_callers_beyond_a_hundred_share_a_series() -> None:
+    metrics = Metrics()
+    for i in [*range(MAX_CALLERS + 20), 3]:
+        metrics.add_caller(f"key-{i}", 200)
+    [family] = [family for family in families(metrics) if family.name == "semblance_caller_requests"]
+    counted = {sample.labels["caller"]: sample.value for sample in family.samples}
+    assert len(counted) == MAX_CALLERS + 1
+    assert (counted["key-3"], counted["key-4"], counted[OTHER_CALLERS]) == (2, 1, 20)
 
 
 def test_the_build_is_named() -> None:

@@ -24,14 +24,16 @@ from semblance.models.explanation import Explanation, ReadText
 from semblance.models.text import Units
 from semblance.service.rendering import fonts
 from semblance.service.rendering.caption import Caption, Probable, headline, subtitle
-from semblance.service.rendering.colors import MINUS, PLUS, ColorScale, ink_on
+from semblance.service.rendering.colors import MINUS, PLUS, QUIET, ColorScale, ink_on
 from semblance.service.rendering.html.explanation import render_html
 from semblance.service.rendering.labels import beginning, em_width, legal, rounded_parts, shorten
+from semblance.service.rendering.parts import word_scale
+from semblance.service.rendering.playground import playground_view
 from semblance.service.rendering.png import DrawingProcess, render_png
 from semblance.service.rendering.svg.matrix import angle_for
 from semblance.service.rendering.svg.picture import render_svg
 from semblance.service.rendering.svg.sheet import INNER_WIDTH
-from semblance.service.rendering.view import MAX_SIDE, grid_of, word_scale
+from semblance.service.rendering.view import MAX_SIDE, grid_of
 from tests.support.units import units_of
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -210,7 +212,9 @@ def test_segments_are_as_long_as_their_parts(size: float) -> None:
     svg = render_svg(*explained("one two", "three four", np.array([[-3.0, 0.0], [0.0, -1.5]]) * size, -0.5 * size))
     drawn = [e for e in ET.fromstring(svg).iter(f"{SVG}rect") if e.get("data-part")]
     widths = np.array([float(each.attrib["width"]) for each in drawn])
-    assert widths + 1 == pytest.approx(INNER_WIDTH * np.array([3.0, 1.5, 0.5]) / 5.0, abs=0.2)
+    outlines = [e for e in ET.fromstring(svg).iter(f"{SVG}rect") if (e.get("rx"), e.get("fill")) == ("3", "none")]
+    [whole] = [float(each.attrib["width"]) for each in outlines]
+    assert widths + 1 == pytest.approx(whole * np.array([3.0, 1.5, 0.5]) / 5.0, abs=0.2)
     starts = np.array([float(each.attrib["x"]) for each in drawn])
     assert starts[1:] == pytest.approx(starts[:-1] + widths[:-1] + 1, abs=0.2)
     assert float(printed(svg)[1]) == pytest.approx(-5.0 * size)
@@ -222,6 +226,20 @@ def test_a_bar_names_words_that_say_much() -> None:
     assert "parcel ~ package +0.1000" in written
     assert "function words and punctuation +0.5000" in written
     assert "special tokens +0.1000" in written
+
+
+def test_a_bar_ends_at_the_best_score() -> None:
+    """What lowers the score lies over the end of what raises it."""
+    explanation, caption = explained("parcel the", "package the", np.array([[0.5, 0.0], [0.0, -0.1]]), 0.0)
+    view = playground_view(explanation, best=1.0)
+    assert [(part["kind"], part["start"], part["width"]) for part in view["parts"]] == [
+        ("link", 0.0, 50.0),
+        ("function", 40.0, 10.0),
+    ]
+    assert view["a"] == [("shade-plus-5", "+0.500"), ("says-little", "\u22120.100")]
+    svg = render_svg(explanation, replace(caption, best=1.0))
+    assert "Parts of the score, in a bar from 0 to 1" in texts_in(svg)
+    assert QUIET in {each.get("fill") for each in ET.fromstring(svg).iter(f"{SVG}rect")}
 
 
 def test_a_wrong_sum_is_not_hidden_by_rounding() -> None:
@@ -449,7 +467,7 @@ def contrast(one: str, other: str) -> float:
 
 @given(st.integers(1, MAX_SIDE + 1), st.floats(0.6, 24), st.floats(0.6, 15))
 def test_adjacent_labels_do_not_touch(columns: int, row_em: float, column_em: float) -> None:
-    cell = min((INNER_WIDTH - 12.5 * row_em) / columns, 64.0)
+    cell = min((INNER_WIDTH - 12.5 * row_em) / columns, 112.0)
     angle = angle_for(cell, column_em)
     across = cell * np.sin(np.radians(-angle)) if angle else cell
     assert across >= (1.2 * 12.5 if angle else column_em * 12.5)

@@ -13,6 +13,15 @@ class CalibratedMeasure(Calibration):
     measure: str
 
 
+class ScoreRanges(ResponseBody):
+    """The middle 80 % of a measure's scores, from and to, of three kinds of pairs of texts."""
+
+    measure: str
+    random: tuple[float, float]
+    related: tuple[float, float]
+    paraphrases: tuple[float, float]
+
+
 class Model(ResponseBody):
     """A served model. What is known only once it is loaded is null until its first use."""
 
@@ -36,6 +45,8 @@ class Model(ResponseBody):
     build: str | None
     precision: str | None
     calibrations: list[CalibratedMeasure]
+    typical: list[ScoreRanges]
+    """What is usual for each measure; empty for models of which that is not known."""
 
 
 class Measure(ResponseBody):

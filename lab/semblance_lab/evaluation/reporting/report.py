@@ -39,7 +39,7 @@ def write_report(evaluation: Evaluation, folder: Path) -> Path:
         if canvas is not None:
             canvas.savefig(folder / name, dpi=120)
             parts.append(f"![{alt}]({name})")
-    parts += [markdown(table) for table in reversed(list(tables(evaluation)))]
+    parts += [markdown(table) for table in tables(evaluation)]
     return _write(folder, parts)
 
 

@@ -16,27 +16,27 @@ MARK = "*"  # marks a significant difference to the baseline
 
 
 def tables(evaluation: Evaluation) -> Iterator[TextTable]:
-    """Tables of subtasks, further figures, differences and, last, main figures; all times 100.
+    """Tables of main figures, then of differences, further figures and subtasks; all times 100.
 
     The sets of the panel have one table, with their main figures only.
     """
     of_panel = {*evaluation.panel, PANEL_MEAN}
-    yield from _set_tables(evaluation, [outcome for outcome in evaluation.outcomes if outcome.set not in of_panel])
     if evaluation.panel:
         yield _panel_table(evaluation, [each for each in evaluation.outcomes if each.set in of_panel])
+    yield from _set_tables(evaluation, [outcome for outcome in evaluation.outcomes if outcome.set not in of_panel])
 
 
 def _set_tables(evaluation: Evaluation, outcomes: Sequence[MeasureOutcome]) -> Iterator[TextTable]:
     measures = list(dict.fromkeys(outcome.measure for outcome in outcomes))
-    if rows := list(_part_rows(outcomes, measures)):
-        yield TextTable("Parts of the sets, times 100", ("set", "part", "n", "figure", *measures), tuple(rows))
-    if rows := list(_further_rows(outcomes, measures)):
-        yield TextTable("Further figures, times 100", ("set", "figure", *measures), tuple(rows))
+    if outcomes:
+        yield TextTable(_title(evaluation), ("set", "n", "figure", *measures), tuple(_main_rows(outcomes, measures)))
     if rows := list(_difference_rows(outcomes, measures)):
         title = f"Differences to {evaluation.settings['baseline']}, times 100, with their intervals"
         yield TextTable(title, ("set", "figure", *measures), tuple(rows))
-    if outcomes:
-        yield TextTable(_title(evaluation), ("set", "n", "figure", *measures), tuple(_main_rows(outcomes, measures)))
+    if rows := list(_further_rows(outcomes, measures)):
+        yield TextTable("Further figures, times 100", ("set", "figure", *measures), tuple(rows))
+    if rows := list(_part_rows(outcomes, measures)):
+        yield TextTable("Parts of the sets, times 100", ("set", "part", "n", "figure", *measures), tuple(rows))
 
 
 def _panel_table(evaluation: Evaluation, outcomes: Sequence[MeasureOutcome]) -> TextTable:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from semblance_lab.training.objective import Objective
-from semblance_lab.training.objectives import clrcmd
 from semblance_lab.training.recipe import (
     BatchSize,
     CheckEvery,
@@ -21,6 +19,9 @@ from semblance_lab.training.recipe import (
     Warmup,
     WeightDecay,
 )
+
+if TYPE_CHECKING:
+    from semblance_lab.training.objective import Objective
 
 
 class Clrcmd(Recipe):
@@ -53,4 +54,6 @@ class Clrcmd(Recipe):
 
     def objective(self, dim: int, texts: Mapping[str, Sequence[str]]) -> Objective:  # noqa: ARG002 - of Recipe
         """Create the contrastive loss."""
+        from semblance_lab.training.objectives import clrcmd  # noqa: PLC0415 - imports torch
+
         return clrcmd.Clrcmd(self.temperature, self.pooled_weight)

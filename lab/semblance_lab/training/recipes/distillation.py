@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
 from semblance.service.model_loading.device import load_model
 from semblance.service.settings import read_settings
-from semblance_lab.training.objective import Objective
-from semblance_lab.training.objectives import distillation
 from semblance_lab.training.recipe import BatchSize, LearningRate, Order, Recipe, SpecialTokens
+
+if TYPE_CHECKING:
+    from semblance_lab.training.objective import Objective
 
 
 class Distillation(Recipe):
@@ -42,6 +43,8 @@ class Distillation(Recipe):
 
     def objective(self, dim: int, texts: Mapping[str, Sequence[str]]) -> Objective:  # noqa: ARG002 - of Recipe
         """Load the teachers, and create the loss."""
+        from semblance_lab.training.objectives import distillation  # noqa: PLC0415 - imports torch
+
         return distillation.Distillation(
             [load_model(teacher, read_settings()) for teacher in self.teachers],
             texts[self.text_columns()[0]],

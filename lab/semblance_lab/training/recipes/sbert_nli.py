@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
 from semblance.models.files.tables import Row
-from semblance_lab.training.objective import Objective
-from semblance_lab.training.objectives.softmax import Softmax
 from semblance_lab.training.recipe import Label, Normalize, Order, Recipe
+
+if TYPE_CHECKING:
+    from semblance_lab.training.objective import Objective
 
 UNDECIDED = "-"  # label of SNLI and MNLI for pairs whose annotators disagreed
 
@@ -45,4 +46,6 @@ class SbertNli(Recipe):
 
     def objective(self, dim: int, texts: Mapping[str, Sequence[str]]) -> Objective:  # noqa: ARG002 - of Recipe
         """Create the classifier with its cross-entropy."""
+        from semblance_lab.training.objectives.softmax import Softmax  # noqa: PLC0415 - imports torch
+
         return Softmax(dim, len(self.labels))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from semblance_lab.training.objective import Objective
-from semblance_lab.training.objectives.triplet import Triplet
 from semblance_lab.training.recipe import Normalize, Order, Recipe
+
+if TYPE_CHECKING:
+    from semblance_lab.training.objective import Objective
 
 
 class SbertTriplet(Recipe):
@@ -30,4 +31,6 @@ class SbertTriplet(Recipe):
 
     def objective(self, dim: int, texts: Mapping[str, Sequence[str]]) -> Objective:  # noqa: ARG002 - of Recipe
         """Create the hinge loss on the difference of the distances."""
+        from semblance_lab.training.objectives.triplet import Triplet  # noqa: PLC0415 - imports torch
+
         return Triplet(self.margin)

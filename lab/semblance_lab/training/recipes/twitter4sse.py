@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from semblance_lab.training.objective import Objective
-from semblance_lab.training.objectives.multiple_negatives_ranking import MultipleNegativesRanking
 from semblance_lab.training.recipe import BatchSize, Recipe
+
+if TYPE_CHECKING:
+    from semblance_lab.training.objective import Objective
 
 
 class Twitter4sse(Recipe):
@@ -28,4 +29,6 @@ class Twitter4sse(Recipe):
 
     def objective(self, dim: int, texts: Mapping[str, Sequence[str]]) -> Objective:  # noqa: ARG002 - of Recipe
         """Create the ranking loss."""
+        from semblance_lab.training.objectives.multiple_negatives_ranking import MultipleNegativesRanking  # noqa: PLC0415 - imports torch
+
         return MultipleNegativesRanking(self.scale)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from pydantic import Field
 
-from semblance_lab.training.objective import Objective
-from semblance_lab.training.objectives.triplet import Triplet
 from semblance_lab.training.recipe import BatchSize, Normalize, Recipe
+
+if TYPE_CHECKING:
+    from semblance_lab.training.objective import Objective
 
 
 class Twitter4sseTriplet(Recipe):
@@ -40,6 +41,8 @@ class Twitter4sseTriplet(Recipe):
 
     def objective(self, dim: int, texts: Mapping[str, Sequence[str]]) -> Objective:  # noqa: ARG002 - of Recipe
         """Create the hinge loss on the difference of the distances."""
+        from semblance_lab.training.objectives.triplet import Triplet  # noqa: PLC0415 - imports torch
+
         return Triplet(self.margin)
 
 

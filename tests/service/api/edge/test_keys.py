@@ -77,6 +77,7 @@ REQUIRED = {
     "POST /collections/{name}/duplicates": "read",
     "POST /collections/{name}/map": "read",
     "POST /collections/{name}/delete": "write",
+    "POST /files": "write",
     "PATCH /collections/{name}/documents": "write",
     "GET /explain": "read",
     "POST /explain": "read",

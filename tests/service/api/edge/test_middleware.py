@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 
 import httpx2
 import pytest
@@ -183,16 +184,19 @@ async def test_the_log_omits_probes_that_succeed(
 
 
 @pytest.mark.parametrize(("method", "status"), [("GET", 200), ("PUT", 403)])
-async def test_the_log_names_the_caller_of_a_refusal(
+async def test_log_and_metrics_name_the_caller_of_a_refusal(
     caplog: pytest.LogCaptureFixture, method: str, status: int
 ) -> None:
     caplog.set_level(logging.INFO, "service.access")
     policy = EdgePolicy(Guard(KeyRing(entry_of("ci", ["read"], "secret"))))
-    async with client_of(edge(Response(), policy)) as client:
+    metrics = Metrics()
+    async with client_of(Edge(Response(), metrics, LIMITS, policy)) as client:
         answer = await client.request(method, "/collections/x", headers={"authorization": "Bearer secret"})
         unknown = await client.request(method, "/collections/x", headers={"authorization": "Bearer guessed"})
     assert (answer.status_code, unknown.status_code) == (status, 401)
     assert [getattr(record, "caller", None) for record in caplog.records] == ["ci", None]
+    counted = re.findall(rb"^semblance_caller_requests_total(.*)$", metrics.exposition(), re.MULTILINE)
+    assert counted == [f'{{caller="ci",status="{status}"}} 1.0'.encode()]
 
 
 async def test_answers_keep_own_security_headers_and_get_the_others_once() -> None:

@@ -13,10 +13,11 @@ import pytest
 from semblance_client import LineProblem, StoredBatch
 
 from semblance.models.errors import BadDataSet
-from semblance.service.cli.index.column_types import column_types
-from semblance.service.cli.index.documents import DocumentFields
-from semblance.service.cli.index.readers.sources import RowProblem, SourceRow, open_source
 from semblance.service.cli.index.rows import SHOWN, DocumentRows
+from semblance.service.files.column_types import column_types
+from semblance.service.files.fields import DocumentFields
+from semblance.service.files.opening import open_source
+from semblance.service.files.sources import RowProblem, SourceRow
 from tests.support.text_files import write
 
 
@@ -133,7 +134,7 @@ def no_advance(_more: int) -> None:
 
 
 def rows_of(file: Path, fields: DocumentFields | None = None) -> DocumentRows:
-    return DocumentRows(open_source(file, None), fields or DocumentFields(file.name))
+    return DocumentRows(open_source(file), fields or DocumentFields(file.name))
 
 
 def batch(through_line: int, upserted: int, *refused: LineProblem) -> StoredBatch:
@@ -173,12 +174,12 @@ def test_only_the_first_refused_rows_are_kept(tmp_path: Path) -> None:
 
 def test_columns_of_csv_get_types_before_anything_is_sent(tmp_path: Path) -> None:
     rows = rows_of(write(tmp_path / "a.csv", "text,year,zip", "1,2024,01067", "2,,5"))
-    rows.infer_types(no_advance)
+    rows.prepare(no_advance)
     assert [json.loads(line)["metadata"] for line in rows] == [{"year": 2024, "zip": "01067"}, {"zip": "5"}]
     assert [json.loads(line)["text"] for line in rows] == ["1", "2"], "text stays text"
     malformed = rows_of(write(tmp_path / "b.csv", "text,year", "a,2024", "b"))
     with pytest.raises(BadDataSet, match=r"b\.csv, line 3: 1 fields"):
-        malformed.infer_types(no_advance)
+        malformed.prepare(no_advance)
 
 
 REPEATED = {
@@ -198,20 +199,20 @@ REPEATED = {
 @pytest.mark.parametrize("suffix", REPEATED)
 def test_an_id_that_came_before_is_said_with_both_lines(tmp_path: Path, suffix: str) -> None:
     rows = rows_of(write(tmp_path / f"a.{suffix}", *REPEATED[suffix]))
-    rows.infer_types(no_advance)
+    rows.prepare(no_advance)
     assert len(list(rows)) == 6, "all are sent, so that the last one is kept"
     doc_id = "x" if suffix == "csv" else "7"
     assert rows.outcome.repeated.count == 2
     assert rows.outcome.repeated.first == [
-        (4, f"the id {doc_id!r} is also that of line 2; the last of such rows is kept"),
-        (5, f"the id {doc_id!r} is also that of line 4; the last of such rows is kept"),
+        (4, f"repeated_id: {doc_id!r} is also that of line 2; the last of such rows is kept"),
+        (5, f"repeated_id: {doc_id!r} is also that of line 4; the last of such rows is kept"),
     ]
 
 
 def test_ids_of_a_named_field_are_compared_exactly(tmp_path: Path) -> None:
     lines = ["nr,id,text", "1,same,a", "2,same,b", "01,same,c", "1 ,same,d"]
     named = rows_of(write(tmp_path / "a.csv", *lines), DocumentFields("a.csv", "nr"))
-    named.infer_types(no_advance)
+    named.prepare(no_advance)
     assert len(list(named)) == 4
     assert named.outcome.repeated.count == 0
 
@@ -226,7 +227,7 @@ def test_rejected_rows_and_odd_ids_repeat_no_id(tmp_path: Path) -> None:
 
 
 def test_a_table_without_a_text_names_columns_by_number(tmp_path: Path) -> None:
-    source = open_source(write(tmp_path / "a.csv", "id,,body,", "1,a,b,"), None)
+    source = open_source(write(tmp_path / "a.csv", "id,,body,", "1,a,b,"))
     assert source.columns is not None
     with pytest.raises(
         BadDataSet, match=r"no column is named text; the columns are id, body.*; columns without a name: 2, 4"
@@ -245,7 +246,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path, suffix: str) -> None
         file = write(tmp_path / f"{count}.{suffix}", *lines)
         rows = rows_of(file)
         tracemalloc.start()
-        rows.infer_types(no_advance)
+        rows.prepare(no_advance)
         done = 0
         sent = iter(rows)
         while chunk := len(list(islice(sent, 256))):

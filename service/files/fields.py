@@ -9,8 +9,8 @@ from typing import Any
 
 from semblance.models.errors import BadDataSet
 from semblance.models.files.tables import missing_columns
-from semblance.service.cli.index.column_types import Cast
-from semblance.service.cli.index.readers.sources import RowProblem, SourceRow
+from semblance.service.files.column_types import Cast
+from semblance.service.files.sources import RowProblem, SourceRow
 
 IDS = ("id", "_id")  # the second as in BEIR
 TITLE, TEXT, METADATA = "title", "text", "metadata"
@@ -82,7 +82,7 @@ class DocumentFields:
         return [*(self.texts or (TEXT,)), *(() if self.id is None else (self.id,))]
 
     def _remedy(self, missing: str) -> str:
-        return f"name another with {'--id-field' if missing == self.id else '--text-field'}"
+        return f"name another ({'--id-field, id_field' if missing == self.id else '--text-field, text_fields'})"
 
     def _metadata(self, values: Mapping[str, Any], used: set[str | None]) -> dict[str, Any] | RowProblem:
         nested = values.get(METADATA)

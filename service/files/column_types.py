@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
-from semblance.service.cli.index.readers.sources import SourceRow
+from semblance.service.files.sources import SourceRow
 
 Cast: TypeAlias = Callable[[str], Any]
 

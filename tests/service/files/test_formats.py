@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from semblance.models.errors import BadDataSet
-from semblance.service.cli.index.readers.sources import Format, RowProblem, is_readable, open_source
+from semblance.service.files.opening import open_source
+from semblance.service.files.sources import Format, Reading, RowProblem, is_table
 from tests.support.text_files import write
 
 ROWS = [{"id": "a", "text": 'One "text", in two\nlines; or more'}, {"id": "b", "text": "zwei é\u2028漢"}]
@@ -44,7 +45,7 @@ WRITERS: dict[str, Callable[[Path], object]] = {
 @pytest.mark.parametrize("name", WRITERS)
 def test_every_format_holds_the_same_rows(tmp_path: Path, name: str) -> None:
     WRITERS[name](tmp_path / name)
-    source = open_source(tmp_path / name, None)
+    source = open_source(tmp_path / name)
     read: list[int] = []
     for _ in range(2):
         assert [row.fields for row in source.rows(read.append)] == ROWS
@@ -55,16 +56,16 @@ def test_every_format_holds_the_same_rows(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(("name", "numbers"), [("a.csv", [2, 4]), ("a.jsonl", [1, 3]), ("a.parquet", [1, 2])])
 def test_rows_are_numbered_by_their_first_line(tmp_path: Path, name: str, numbers: list[int]) -> None:
     WRITERS[name](tmp_path / name)
-    assert [row.number for row in open_source(tmp_path / name, None).rows()] == numbers
+    assert [row.number for row in open_source(tmp_path / name).rows()] == numbers
 
 
 def test_quotes_are_plain_characters_in_tsv(tmp_path: Path) -> None:
-    source = open_source(write(tmp_path / "a.tsv", "id\ttext", '1\t"a" b"'), None)
+    source = open_source(write(tmp_path / "a.tsv", "id\ttext", '1\t"a" b"'))
     assert [row.fields for row in source.rows()] == [{"id": "1", "text": '"a" b"'}]
 
 
 def test_columns_without_a_name_are_left_out(tmp_path: Path) -> None:
-    source = open_source(write(tmp_path / "a.csv", ",text,", "0,a,", "1,b,x"), None)
+    source = open_source(write(tmp_path / "a.csv", ",text,", "0,a,", "1,b,x"))
     assert source.columns == ("", "text", "")
     assert [row.fields for row in source.rows()] == [{"text": "a"}, {"text": "b"}]
     assert source.unnamed == [1, 3]
@@ -80,7 +81,7 @@ def test_columns_without_a_name_are_left_out(tmp_path: Path) -> None:
     ],
 )
 def test_empty_fields_at_the_end_of_rows_are_ignored(tmp_path: Path, name: str, lines: tuple[str, ...]) -> None:
-    source = open_source(write(tmp_path / name, *lines), None)
+    source = open_source(write(tmp_path / name, *lines))
     assert [row.fields for row in source.rows()] == [{"id": "1", "text": "a"}, {"id": "2", "text": "b"}]
     assert source.unnamed == []
 
@@ -95,7 +96,7 @@ def test_empty_fields_at_the_end_of_rows_are_ignored(tmp_path: Path, name: str, 
 )
 def test_other_fields_beyond_the_columns_are_rejected(tmp_path: Path, lines: tuple[str, ...], message: str) -> None:
     with pytest.raises(BadDataSet, match=message):
-        list(open_source(write(tmp_path / "a.csv", *lines), None).rows())
+        list(open_source(write(tmp_path / "a.csv", *lines)).rows())
 
 
 STORED = ["one\r\ntwo", "one\ntwo", "one\rtwo", "\r\n\r\n", 'a "quote"\r\n,;\t\r', "\r", "end\n\r\n", "\u2028\x85"]
@@ -107,7 +108,7 @@ def test_line_ends_in_quoted_fields_are_kept(tmp_path: Path, name: str, ends: st
     lines = ["id,text,n", *(f"{i},{quoted(text)},{i}" for i, text in enumerate(STORED))]
     content = ends.join(lines).encode()
     (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
-    rows = list(open_source(tmp_path / name, None).rows())
+    rows = list(open_source(tmp_path / name).rows())
     assert [row.fields for row in rows] == [{"id": str(i), "text": text, "n": str(i)} for i, text in enumerate(STORED)]
     before = [sum(text.count("\n") for text in STORED[:i]) for i in range(len(STORED))]
     assert [row.number for row in rows] == [2 + i + more for i, more in enumerate(before)]
@@ -116,10 +117,10 @@ def test_line_ends_in_quoted_fields_are_kept(tmp_path: Path, name: str, ends: st
 def test_carriage_returns_outside_of_quotes_are_rejected_by_line(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b'text,n\r\n"a\rb",1\r\nc\rd,2\r\n')
     with pytest.raises(BadDataSet, match=r"a\.csv, line 3: a carriage return stands outside of quotes"):
-        list(open_source(tmp_path / "a.csv", None).rows())
+        list(open_source(tmp_path / "a.csv").rows())
     (tmp_path / "old.csv").write_bytes(b"text,n\ra,1\rb,2\r")
     with pytest.raises(BadDataSet, match=r"old\.csv, line 1: a carriage return stands outside of quotes"):
-        open_source(tmp_path / "old.csv", None)
+        open_source(tmp_path / "old.csv")
 
 
 @pytest.mark.parametrize(
@@ -134,21 +135,21 @@ def test_carriage_returns_outside_of_quotes_are_rejected_by_line(tmp_path: Path)
 )
 def test_suffixes_are_read_in_any_case(tmp_path: Path, name: str, like: str) -> None:
     WRITERS[like](tmp_path / name)
-    assert [row.fields for row in open_source(tmp_path / name, None).rows()] == ROWS
-    assert is_readable(tmp_path / name)
+    assert [row.fields for row in open_source(tmp_path / name).rows()] == ROWS
+    assert is_table(tmp_path / name)
 
 
 def test_tab_separated_suffixes_are_read_in_any_case(tmp_path: Path) -> None:
     for name in ("a.Tsv", "a.TAB"):
         file = write(tmp_path / name, "id\ttext", '1\t"a"')
-        assert [row.fields for row in open_source(file, None).rows()] == [{"id": "1", "text": '"a"'}]
+        assert [row.fields for row in open_source(file).rows()] == [{"id": "1", "text": '"a"'}]
 
 
 def test_the_format_may_be_named(tmp_path: Path) -> None:
-    file = write(tmp_path / "export.txt", "text", "a")
-    assert [row.fields for row in open_source(file, "csv").rows()] == [{"text": "a"}]
-    with pytest.raises(BadDataSet, match=r"no format has the suffix '.txt'; pass --format with one of csv, jsonl, "):
-        open_source(file, None)
+    file = write(tmp_path / "export.dat", "text", "a")
+    assert [row.fields for row in open_source(file, Reading("csv")).rows()] == [{"text": "a"}]
+    with pytest.raises(BadDataSet, match=r"no format has the suffix '.dat'; pass --format with one of csv, docx, "):
+        open_source(file)
 
 
 def test_parquet_values_become_json(tmp_path: Path) -> None:
@@ -161,7 +162,7 @@ def test_parquet_values_become_json(tmp_path: Path) -> None:
         "none": None,
     }
     pq.write_table(pa.Table.from_pylist([row] * 300), tmp_path / "a.parquet")
-    rows = [row.fields for row in open_source(tmp_path / "a.parquet", None).rows()]
+    rows = [row.fields for row in open_source(tmp_path / "a.parquet").rows()]
     assert len(rows) == 300
     assert json.loads(json.dumps(rows[-1])) == {
         "day": "2025-01-31",
@@ -193,16 +194,14 @@ BYTES_TYPES = [pa.binary(), pa.large_binary(), pa.binary_view(), pa.dictionary(p
 def test_texts_of_every_type_of_parquet_are_read(tmp_path: Path, kind: pa.DataType) -> None:
     values = [None if text is None else text.encode() for text in TEXTS] if kind in BYTES_TYPES else TEXTS
     lists = pa.array([[value] for value in values], pa.list_(kind))
-    source = open_source(
-        parquet(tmp_path, id=pa.array(range(len(values))), text=pa.array(values, kind), tags=lists), None
-    )
+    source = open_source(parquet(tmp_path, id=pa.array(range(len(values))), text=pa.array(values, kind), tags=lists))
     assert [row.fields for row in source.rows()] == [
         {"id": number, "text": text, "tags": [text]} for number, text in enumerate(TEXTS)
     ]
 
 
 def test_bytes_of_one_length_are_texts(tmp_path: Path) -> None:
-    source = open_source(parquet(tmp_path, text=pa.array([b"abc", "é!".encode()], pa.binary(3))), None)
+    source = open_source(parquet(tmp_path, text=pa.array([b"abc", "é!".encode()], pa.binary(3))))
     assert [row.fields for row in source.rows()] == [{"text": "abc"}, {"text": "é!"}]
 
 
@@ -217,7 +216,7 @@ def test_bytes_of_one_length_are_texts(tmp_path: Path) -> None:
 def test_bytes_that_are_not_utf_8_are_rejected_by_row(tmp_path: Path, good: object, bad: object) -> None:
     rows = [{"id": "1", "text": "a", "image": good}, {"id": "2", "text": "b", "image": bad}] * 200
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
-    read = list(open_source(tmp_path / "a.parquet", None).rows())
+    read = list(open_source(tmp_path / "a.parquet").rows())
     assert [row.number for row in read if isinstance(row.fields, RowProblem)] == list(range(2, 401, 2))
     assert read[1].fields == RowProblem(
         "invalid_value", "image: its bytes are not UTF-8; write the file without the column"
@@ -233,27 +232,31 @@ def test_bytes_that_are_not_utf_8_are_rejected_by_row(tmp_path: Path, good: obje
         ),
         (lambda folder: parquet(folder, a=[{"wait": timedelta(1)}]), r"the column a is of type struct<wait: duration"),
         (lambda folder: write(folder / "a.parquet", "no"), r"a\.parquet cannot be read as Parquet: "),
-        (lambda folder: write(folder / "a.json", '[{"id": "1"},'), "a JSON array: write one object a line"),
+        (lambda folder: write(folder / "a.json", '[{"id": "1"},'), r"a\.json is not JSON: "),
+        (lambda folder: write(folder / "a.jsonl", '[{"id": "1"}]'), "a JSON list: name it .json, or write"),
+        (lambda folder: write(folder / "a.xlsx", "PK"), "a workbook is not read: save its sheet as CSV"),
         (lambda folder: write(folder / "a.csv", "id,text,id"), r"a\.csv, line 1: two columns are named id"),
         (lambda folder: folder / "absent.csv", r"absent\.csv cannot be read: No such file"),
     ],
 )
 def test_unusable_files_are_refused_when_opened(tmp_path: Path, prepare: Callable[[Path], Path], message: str) -> None:
     with pytest.raises(BadDataSet, match=message):
-        open_source(prepare(tmp_path), None)
+        open_source(prepare(tmp_path))
 
 
 @pytest.mark.parametrize("name", ["csv", "tsv"])
-def test_text_that_is_not_utf_8_is_refused_by_line(tmp_path: Path, name: Format) -> None:
+def test_text_in_another_encoding_than_named_is_refused_by_line(tmp_path: Path, name: Format) -> None:
     file = tmp_path / "latin1.txt"
     file.write_bytes("text\na\ncafé\n".encode("latin-1"))
     with pytest.raises(BadDataSet, match=r"latin1\.txt, line 3: this is not UTF-8; save the file as UTF-8"):
-        list(open_source(file, name).rows())
+        list(open_source(file, Reading(name, "utf-8")).rows())
+    with pytest.raises(BadDataSet, match=r"latin1\.txt, after line 0: this is not cp932; name another encoding"):
+        list(open_source(file, Reading(name, "cp932")).rows())
 
 
 def test_a_damaged_parquet_file_is_refused_by_row(tmp_path: Path) -> None:
     file = parquet(tmp_path, text=[f"text {i}" for i in range(5000)])
-    source = open_source(file, None)
+    source = open_source(file)
     content = bytearray(file.read_bytes())
     content[40 : len(content) // 2] = bytes(len(content) // 2 - 40)
     file.write_bytes(content)

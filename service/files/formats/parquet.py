@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from semblance.models.errors import BadDataSet
 from semblance.models.files.lines import Advance
-from semblance.service.cli.index.readers.sources import RowProblem, SourceRow
+from semblance.service.files.sources import Reading, RowProblem, SourceRow
 
 BATCH = 256  # rows that are decoded together
 
@@ -33,6 +33,7 @@ class ParquetTable:
     unit: ClassVar[Literal["row"]] = "row"
     typed: ClassVar[bool] = True
     unnamed: ClassVar[Sequence[int]] = ()
+    reading: ClassVar[Reading] = Reading("parquet")
 
     def __init__(self, file: Path) -> None:
         self._file = file

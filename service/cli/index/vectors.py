@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from semblance.models.errors import BadDataSet
 from semblance.models.files.lines import Advance
 from semblance.service.cli.batches.vector_files import read_space
-from semblance.service.cli.index.readers.sources import SourceRow
+from semblance.service.files.sources import Reading, SourceRow
 
 BATCH = 256  # rows that are decoded together
 
@@ -35,6 +35,7 @@ class VectorFile:
     typed: ClassVar[bool] = True
     columns: ClassVar[tuple[str, ...] | None] = None
     unnamed: ClassVar[Sequence[int]] = ()
+    reading: ClassVar[Reading] = Reading("parquet")
 
     def __init__(self, file: Path) -> None:
         self._file = file

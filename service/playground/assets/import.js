@@ -1,0 +1,543 @@
+// @ts-check
+// Files into a collection: the service reads them, the page shows what it read, and sends the documents.
+
+import { collectionPath, linesOf, post, send } from "./api.js";
+import {
+  announce,
+  beginning,
+  button,
+  clearMessage,
+  counted,
+  element,
+  fill,
+  grouped,
+  isolated,
+  labeled,
+  menu,
+} from "./dom.js";
+import { metadataText } from "./hit.js";
+import { hashOf } from "./state.js";
+
+const SUFFIXES =
+  ".csv,.tsv,.tab,.txt,.json,.jsonl,.ndjson,.parquet,.md,.markdown,.html,.htm,.xhtml,.rst,.pdf,.docx,.gz";
+const PREVIEWED = 5; // documents
+const SHOWN_CHARS = 160; // of a text in the preview
+const SHOWN_ROWS = 5; // that were refused or have a warning
+const REQUEST_BYTES = 45_000_000; // of files: base64 makes a third more of them, and the service takes 64 MiB
+const REQUEST_FILES = 200;
+const BATCH_LINES = 200; // of a request with documents
+const BATCH_CHARS = 500_000;
+const NAME_PATTERN = "[a-z0-9][a-z0-9._\\-]{0,63}"; // as in service/names.py
+const NAME_RULE =
+  "A name has 1 to 64 characters of a-z, 0-9, “.”, “_” and “-”, and starts with a letter or digit: change “Into the collection”.";
+const NO_DOCUMENT = "There is nothing to add.";
+/** @type {[string, string][]} */
+const ENCODINGS = [
+  ["utf-8", "Unicode (UTF-8)"],
+  ["cp1252", "Western European (Windows-1252)"],
+  ["cp1250", "Central European (Windows-1250)"],
+  ["cp1251", "Cyrillic (Windows-1251)"],
+  ["cp1253", "Greek (Windows-1253)"],
+  ["cp1254", "Turkish (Windows-1254)"],
+  ["cp1255", "Hebrew (Windows-1255)"],
+  ["cp1256", "Arabic (Windows-1256)"],
+  ["cp932", "Japanese (Shift JIS)"],
+  ["gb18030", "Chinese (GB 18030)"],
+  ["big5hkscs", "Chinese (Big5)"],
+  ["cp949", "Korean (Windows-949)"],
+  ["mac-roman", "Mac Roman"],
+  ["cp850", "DOS (850)"],
+  ["utf-16", "Unicode (UTF-16)"],
+];
+/** @type {[string, string][]} */
+const SEPARATORS = [
+  [",", "comma"],
+  [";", "semicolon"],
+  ["\t", "tab"],
+  ["|", "bar"],
+];
+/** @type {[string, string][]} */
+const UNITS = [
+  ["lines", "each line"],
+  ["text", "the whole file"],
+];
+
+/** @typedef {{place: string, detail: string, code?: string}} Problem why a row is not a document, or what is wrong with it */
+/** @typedef {{place: string, document: any}} Row */
+/** @typedef {{format?: string, encoding?: string, separator?: string, text_fields?: string[], id_field?: string | null}} Reading */
+/** @typedef {{files: any[], rows: Row[], refused: Problem[], repeated: Problem[]}} Content what was read */
+/** @typedef {{sent: number, refused: Problem[], warned: Problem[]}} Outcome of the documents */
+
+/** The section that adds documents. */
+export class Import {
+  /**
+   * @param {() => string[]} known names of the collections
+   * @param {(name: string) => unknown} onStored called after documents were stored in a collection
+   */
+  constructor(known, onStored) {
+    this.known = known;
+    this.onStored = onStored;
+    /** @type {File[]} */
+    this.files = [];
+    /** @type {Reading} */
+    this.reading = {};
+    this.name = element("input", { name: "name", value: "mine", pattern: NAME_PATTERN, autocomplete: "off" });
+    this.choose = element("input", { type: "file", accept: SUFFIXES, multiple: true });
+    this.folder = element("input", { type: "file", webkitdirectory: true });
+    this.preview = element("div");
+    this.progress = element("div", { "aria-live": "polite" });
+    this.section = element(
+      "section",
+      { class: "card drop", "aria-label": "Add documents" },
+      element("h2", {}, "Add documents"),
+      element(
+        "p",
+        { class: "faint" },
+        "Drop files here, or choose some: tables (.csv, .tsv, .json, .parquet) with a document in each row, or pages " +
+          "(.md, .html, .txt, .pdf, .docx).",
+      ),
+      element("div", { class: "toolbar" }, labeled("Files", this.choose), labeled("Folder", this.folder)),
+      this.preview,
+      this.progress,
+    );
+    for (const input of [this.choose, this.folder])
+      input.addEventListener("change", async () => {
+        await this.open([...input.files]);
+        input.value = ""; // so that the same file can be chosen again
+      });
+    this.section.addEventListener("dragover", (/** @type {DragEvent} */ event) => event.preventDefault());
+    this.section.addEventListener("drop", async (/** @type {DragEvent} */ event) => {
+      event.preventDefault();
+      await this.open(await droppedFiles(event));
+    });
+  }
+
+  /**
+   * Read files, and show what was read.
+   * @param {File[]} files
+   */
+  async open(files) {
+    this.files = files.filter(
+      (each) =>
+        !pathOf(each)
+          .split("/")
+          .some((part) => part.startsWith(".")),
+    );
+    if (!this.files.length) return;
+    this.reading = {};
+    this.name.value = nameFor(pathOf(this.files[0]), this.files.length);
+    await this.read();
+  }
+
+  /**
+   * Store the documents of a file without asking anything.
+   * @param {File} file
+   * @param {string} name of the collection
+   */
+  async add(file, name) {
+    this.files = [file];
+    this.name.value = name;
+    await this.store(await readFiles(this.files, {}));
+  }
+
+  async read() {
+    fill(this.preview);
+    fill(this.progress, element("p", { class: "faint" }, `Reading ${counted(this.files.length, "file")} …`));
+    try {
+      const content = await readFiles(this.files, this.reading);
+      fill(this.progress);
+      this.show(content);
+    } catch (error) {
+      this.fail(error, 0);
+    }
+  }
+
+  /** @param {Content} content */
+  show(content) {
+    const { files, rows, refused, repeated } = content;
+    const [only] = files.length === 1 ? files : [];
+    const add = button(`Add ${counted(rows.length, "document")}`, () => this.store(content), { class: "primary" });
+    fill(
+      this.preview,
+      element("p", {}, element("strong", {}, isolated(titleOf(files))), `: ${saidOf(content)}`),
+      only ? this.choices(only) : null,
+      rowList("refused", refused),
+      rowList("with the id of an earlier row, which it replaces", repeated),
+      rows.length ? previewTable(rows.slice(0, PREVIEWED)) : element("p", { class: "refused" }, NO_DOCUMENT),
+      rows.length ? element("div", { class: "toolbar" }, labeled("Into the collection", this.name), add) : null,
+    );
+    announce(`${counted(rows.length, "document")} read.`);
+  }
+
+  /**
+   * Menus for how one file is read.
+   * @param {any} file
+   */
+  choices(file) {
+    const change = (/** @type {Reading} */ reading) => {
+      Object.assign(this.reading, reading);
+      return this.read();
+    };
+    const select = (
+      /** @type {string} */ name,
+      /** @type {[string, string][]} */ choices,
+      /** @type {string} */ chosen,
+      /** @type {(value: string) => Reading} */ asReading,
+    ) => {
+      const known = choices.some(([value]) => value === chosen)
+        ? choices
+        : [/** @type {[string, string]} */ ([chosen, chosen]), ...choices];
+      const made = menu(known, chosen);
+      made.addEventListener("change", () => change(asReading(made.value)));
+      return labeled(name, made);
+    };
+    const texts = file.text_fields.length
+      ? file.text_fields
+      : ["title", "text"].filter((each) => file.columns?.includes(each));
+    const id = file.id_field ?? ["id", "_id"].find((each) => file.columns?.includes(each)) ?? "";
+    return element(
+      "div",
+      { class: "toolbar" },
+      file.columns &&
+        ["csv", "tsv", "json", "jsonl", "parquet"].includes(file.format) && [
+          textMenu(file.columns, texts, (chosen) => change({ text_fields: chosen, id_field: id || null })),
+          select(
+            "Id",
+            [["", "file and line"], ...file.columns.map((/** @type {string} */ each) => [each, each])],
+            id,
+            (value) => ({
+              id_field: value || null,
+              text_fields: texts,
+            }),
+          ),
+        ],
+      file.encoding && select("Encoding", ENCODINGS, file.encoding, (encoding) => ({ encoding })),
+      file.separator && select("Separated by", SEPARATORS, file.separator, (separator) => ({ separator })),
+      ["lines", "text"].includes(file.format) && select("A document is", UNITS, file.format, (format) => ({ format })),
+    );
+  }
+
+  /**
+   * Store documents, and say what became of them.
+   * @param {Content} content
+   */
+  async store({ files, rows, refused, repeated }) {
+    const name = this.name.value.trim();
+    if (!this.name.checkValidity() || !name) {
+      fill(this.progress, element("p", { class: "refused" }, NAME_RULE));
+      return;
+    }
+    const bar = element("progress", { max: 1, value: 0, "aria-label": "Progress" });
+    const said = element("p", { class: "faint" });
+    fill(this.preview);
+    fill(this.progress, bar, said);
+    /** @type {Outcome} */
+    const outcome = { sent: 0, refused: [...refused], warned: [] };
+    try {
+      const isNew = !this.known().includes(name);
+      if (isNew) await send("PUT", collectionPath(name), { body: {} });
+      for (const batch of batches(rows)) {
+        await sendBatch(name, batch, outcome);
+        bar.value = outcome.sent / rows.length;
+        said.textContent = `${grouped(outcome.sent)} of ${counted(rows.length, "document")}`;
+      }
+      const stored = outcome.sent - (outcome.refused.length - refused.length);
+      if (isNew && !stored) await send("DELETE", collectionPath(name));
+      said.textContent = `${titleOf(files)}: ${counted(stored, "document")} stored in ${name}.`;
+      fill(
+        this.progress,
+        bar,
+        element("p", { class: "toolbar" }, said, stored ? searchLink(name) : null),
+        rowList("refused", outcome.refused),
+        rowList("stored with a warning", outcome.warned),
+        rowList("with the id of an earlier row, which it replaced", repeated),
+      );
+      announce(said.textContent);
+      clearMessage();
+      await this.onStored(name);
+    } catch (error) {
+      this.fail(error, outcome.sent);
+    }
+  }
+
+  /**
+   * @param {unknown} error
+   * @param {number} sent documents that were stored before
+   */
+  fail(error, sent) {
+    const reason = error instanceof Error ? error.message : String(error);
+    const after = sent ? ` (after ${counted(sent, "document")})` : "";
+    fill(this.progress, element("p", { class: "refused" }, `${titleOf(this.files)}${after}: ${reason}`));
+  }
+}
+
+/** @param {string} name */
+const searchLink = (name) =>
+  element("a", { class: "button", href: hashOf("search", { collection: name }) }, "Search it");
+
+/**
+ * The path of a file in its folder.
+ * @param {any} file
+ * @returns {string}
+ */
+const pathOf = (file) => file.droppedPath || file.webkitRelativePath || file.name;
+
+/** @param {any[]} files */
+function titleOf(files) {
+  return files.length === 1 ? files[0].name : counted(files.length, "file");
+}
+
+/**
+ * A name for a collection, by that of a file or its folder.
+ * @param {string} path
+ * @param {number} count
+ */
+function nameFor(path, count) {
+  const [first] = path.split("/");
+  const stem = (path.includes("/") || count === 1 ? first : "mine").replace(/(\.[a-z0-9]+)+$/i, "");
+  const plain = stem.toLowerCase().replace(/[^a-z0-9._-]+/g, "-");
+  return plain.replace(/^[^a-z0-9]+|[^a-z0-9]+$/g, "").slice(0, 64) || "mine";
+}
+
+/** @param {Content} content */
+function saidOf({ files, rows, refused }) {
+  const unnamed = files.flatMap((each) => each.unnamed);
+  const nameless = unnamed.length ? ` Columns without a name are left out: ${unnamed.join(", ")}.` : "";
+  const bad = refused.length ? `, ${counted(refused.length, "problem")}` : "";
+  return `${counted(rows.length, "document")}${bad}.${nameless}`;
+}
+
+/**
+ * Choose the fields of the text, in the order of the columns.
+ * @param {string[]} columns
+ * @param {string[]} chosen
+ * @param {(chosen: string[]) => unknown} onChange
+ */
+function textMenu(columns, chosen, onChange) {
+  const boxes = columns.map((name) => {
+    const box = element("input", { type: "checkbox", value: name, checked: chosen.includes(name) });
+    box.addEventListener("change", () => {
+      const now = boxes
+        .filter((each) => each.querySelector("input").checked)
+        .map((each) => each.querySelector("input").value);
+      if (now.length) onChange(now);
+      else box.checked = true; // a text has at least one field
+    });
+    return element("label", { class: "choice" }, box, " ", isolated(name));
+  });
+  return element("fieldset", { class: "fields" }, element("legend", {}, "Text"), boxes);
+}
+
+/** @param {Row[]} rows */
+function previewTable(rows) {
+  const heads = ["Id", "Text", "Other fields"].map((name) => element("th", { scope: "col" }, name));
+  const lines = rows.map(({ document }) =>
+    element(
+      "tr",
+      {},
+      element("th", { scope: "row" }, isolated(String(document.id))),
+      element("td", { dir: "auto" }, beginning(document.text ?? "", SHOWN_CHARS)),
+      element("td", { class: "faint" }, metadataText(document.metadata)),
+    ),
+  );
+  return element(
+    "div",
+    { class: "scroll", tabindex: 0, role: "group", "aria-label": "First documents" },
+    element("table", { class: "preview" }, element("thead", {}, element("tr", {}, heads)), element("tbody", {}, lines)),
+  );
+}
+
+/**
+ * Files and those of folders that were dropped.
+ * @param {DragEvent} event
+ * @returns {Promise<File[]>}
+ */
+async function droppedFiles(event) {
+  const entries = [...(event.dataTransfer?.items ?? [])].map((each) => each.webkitGetAsEntry());
+  return (await Promise.all(entries.map((each) => (each ? filesBelow(each) : [])))).flat();
+}
+
+/**
+ * @param {any} entry of a file or folder
+ * @returns {Promise<File[]>}
+ */
+async function filesBelow(entry) {
+  if (entry.isFile) {
+    const file = await new Promise((resolve, reject) => entry.file(resolve, reject));
+    return [Object.assign(file, { droppedPath: entry.fullPath.replace(/^\//, "") })];
+  }
+  const reader = entry.createReader();
+  const found = [];
+  for (;;) {
+    // a browser lists a hundred at a time, and none at the end
+    const some = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
+    if (!some.length) break;
+    found.push(...some);
+  }
+  return (await Promise.all(found.map(filesBelow))).flat();
+}
+
+/**
+ * What the service reads of files.
+ * @param {File[]} files
+ * @param {Reading} reading
+ * @returns {Promise<Content>}
+ */
+async function readFiles(files, reading) {
+  /** @type {Content} */
+  const content = { files: [], rows: [], refused: [], repeated: [] };
+  /** @type {Map<unknown, Row>} */
+  const byId = new Map();
+  for (const some of requestsOf(files)) {
+    const sent = await Promise.all(some.map(async (each) => ({ name: pathOf(each), content: await base64(each) })));
+    const as = files.length > some.length && !reading.format && some.length === 1 ? { format: formatIn(some[0]) } : {};
+    const found = await post("files", { files: sent, ...as, ...reading });
+    for (const file of found.files) {
+      content.files.push(file);
+      const at = (/** @type {string} */ place) => (files.length > 1 ? `${file.name} ${place}`.trim() : place);
+      for (const each of file.problems) content.refused.push({ ...each, place: at(each.place) });
+      for (const { place, ...document } of file.documents) {
+        const row = { place: at(place), document };
+        const former = byId.get(document.id);
+        if (hasLostDigits(document.metadata)) {
+          content.refused.push({
+            place: row.place,
+            code: "lost_digits",
+            detail: "a number has more digits than a browser keeps: put it in quotes",
+          });
+          continue;
+        }
+        if (former)
+          content.repeated.push({ place: row.place, detail: `the id ${document.id} is also that of ${former.place}` });
+        byId.set(document.id, row);
+      }
+    }
+  }
+  content.rows = [...byId.values()];
+  return content;
+}
+
+/**
+ * The format of a single file of several, where a plain text is one document.
+ * @param {File} file
+ */
+const formatIn = (file) => (/\.txt$/i.test(file.name) ? "text" : undefined);
+
+/**
+ * Files in requests of bounded size. Throws an error for a file that no request can have.
+ * @param {File[]} files
+ * @returns {Generator<File[]>}
+ */
+function* requestsOf(files) {
+  /** @type {File[]} */
+  let some = [];
+  let bytes = 0;
+  for (const file of files) {
+    if (file.size > REQUEST_BYTES)
+      throw new Error(`${pathOf(file)} has more than ${grouped(REQUEST_BYTES / 1e6)} MB: use “semblance index”.`);
+    if (some.length && (some.length >= REQUEST_FILES || bytes + file.size > REQUEST_BYTES)) {
+      yield some;
+      some = [];
+      bytes = 0;
+    }
+    some.push(file);
+    bytes += file.size;
+  }
+  if (some.length) yield some;
+}
+
+/**
+ * The bytes of a file in base64.
+ * @param {File} file
+ * @returns {Promise<string>}
+ */
+function base64(file) {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.addEventListener("load", () => resolve(String(reader.result).replace(/^[^,]*,?/, "")));
+    reader.addEventListener("error", () => reject(new Error("the file cannot be read.")));
+    reader.readAsDataURL(file);
+  });
+}
+
+/**
+ * Whether a value has a number that lost digits on its way, such as a long id.
+ * @param {unknown} value
+ * @returns {boolean}
+ */
+function hasLostDigits(value) {
+  if (typeof value === "number") return Number.isInteger(value) && !Number.isSafeInteger(value);
+  return typeof value === "object" && value !== null && Object.values(value).some(hasLostDigits);
+}
+
+/**
+ * Send documents, and add to the outcome what became of them.
+ * @param {string} collection
+ * @param {Batch} batch
+ * @param {Outcome} outcome
+ */
+async function sendBatch(collection, { rows, lines }, outcome) {
+  const answer = await send("POST", `${collectionPath(collection)}/documents`, { lines: lines.join("") });
+  const placed = (/** @type {any} */ each) => ({
+    place: rows[each.line - 1].place,
+    code: each.code,
+    detail: `${each.pointer.slice(1)}: ${each.detail}`.replace(/^: /, ""),
+  });
+  for await (const line of linesOf(answer)) {
+    if (line.done === false) throw new Error(line.detail);
+    outcome.refused.push(...(line.errors ?? []).map(placed));
+    outcome.warned.push(...(line.warnings ?? []).map(placed));
+  }
+  outcome.sent += rows.length;
+}
+
+/**
+ * How many rows of a file there is something to say of, by reason, and the first ones.
+ * @param {string} said
+ * @param {Problem[]} problems
+ */
+function rowList(said, problems) {
+  if (!problems.length) return null;
+  const shown = problems.slice(0, SHOWN_ROWS);
+  /** @type {Map<string, number>} */
+  const reasons = new Map();
+  for (const { code = "" } of problems) reasons.set(code, (reasons.get(code) ?? 0) + 1);
+  const counts = [...reasons].map(([code, count]) => `${code.replaceAll("_", " ")} ${grouped(count)}`).join(", ");
+  const why = reasons.size > 1 ? ` (${counts})` : "";
+  const more = problems.length > shown.length ? ", such as" : "";
+  return element(
+    "div",
+    { class: "notice" },
+    `${counted(problems.length, "row")} ${said}${why}${more}:`,
+    element(
+      "ul",
+      {},
+      shown.map(({ place, detail }) => element("li", {}, place ? `${place}: ${detail}` : detail)),
+    ),
+  );
+}
+
+/** @typedef {{rows: Row[], lines: string[]}} Batch rows, and their documents as lines */
+
+/**
+ * Documents in requests of bounded size.
+ * @param {Row[]} rows
+ * @returns {Generator<Batch>}
+ */
+function* batches(rows) {
+  /** @type {Batch} */
+  let batch = { rows: [], lines: [] };
+  let chars = 0;
+  for (const row of rows) {
+    const line = `${JSON.stringify(row.document)}\n`;
+    if (batch.rows.length && (batch.rows.length >= BATCH_LINES || chars + line.length > BATCH_CHARS)) {
+      yield batch;
+      batch = { rows: [], lines: [] };
+      chars = 0;
+    }
+    batch.rows.push(row);
+    batch.lines.push(line);
+    chars += line.length;
+  }
+  if (batch.rows.length) yield batch;
+}
