@@ -98,6 +98,7 @@ def _group_of(item: pytest.Item) -> str:
 def pytest_collection_finish() -> None:
     """Leave modules and collected tests out of all garbage collections."""
     gc.freeze()
+    gc.set_threshold(20_000)  # objects; with the default of 700, a file of small tests collects thousands of times
     gc.enable()
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 from tests.support.project import PROJECT
@@ -63,7 +64,12 @@ def test_docstrings_negate_the_verb() -> None:
     assert not NEGATION.search("if there is no table")
 
 
-def _docstrings() -> Iterator[tuple[Path, str]]:
+@cache
+def _docstrings() -> Sequence[tuple[Path, str]]:
+    return [*_read_docstrings()]
+
+
+def _read_docstrings() -> Iterator[tuple[Path, str]]:
     for file in SOURCE:
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):

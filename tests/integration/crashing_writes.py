@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from sqlalchemy import Engine, event
 
+from semblance.models import catalogue
 from semblance.models.alignment.quantized_tokens import quantize
 from semblance.models.embeddings import Floats, TokenEmbeddings
 from semblance.service.documents.databases.sqlite import sqlite_engine
@@ -25,7 +26,7 @@ from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.indexes import collection_index
 from semblance.service.indexes.index_folder import IndexFolder
 from semblance.service.ports.documents import CollectionSettings, Document, DocumentEmbedding, Write
-from semblance.service.ports.indexes import Hit, PassageHit
+from semblance.service.ports.indexes import ENGINES, Hit, PassageHit
 from semblance.service.replication.local_node import LocalNode
 from semblance.service.usecases.maintenance.verify import verify
 from tests.support.crash_point import CRASHED, CrashPoint, run_in_fork
@@ -212,6 +213,7 @@ def assert_close(found: list[Hit], expected: list[Hit]) -> None:
 
 def main(folder: Path, every: int) -> None:
     """Crash at every `every`-th step and check, until the script survives."""
+    catalogue.find(ENGINES, "faiss_flat")  # imported once, not by every process below
     prepared, home, done = folder / "prepared", folder / "home", folder / "done"
     store = SqlDocumentStore(sqlite_engine(prepared / "documents.sqlite"))
     store.create("c", SETTINGS)

@@ -71,10 +71,10 @@ def test_writes_are_refused_until_the_disk_works_again(
         upload(http, 0, 20).raise_for_status()
         before = found(api)
         with trouble(service, small_disk):
-            refused = upload(http, 20, 220)
+            refused = upload(http, 20, 120)
             assert code_of(refused) == (503, code)
             assert found(api) == before, "reads go on, and nothing is stored in part"
-            lines = (json.dumps({"id": f"d{n}", "text": f"{n} {TEXT}"}) + "\n" for n in range(20, 220))
+            lines = (json.dumps({"id": f"d{n}", "text": f"{n} {TEXT}"}) + "\n" for n in range(20, 120))
             last = api.lines("c", "".join(lines).encode())[-1]
             assert (last["done"], last["error"]) == (False, code)
             ready = http.get("/ready")

@@ -90,8 +90,8 @@ def _float32(folder: Path) -> Iterator[Path]:
 
 
 def merge_adapters(model: SentenceTransformer, low_rank: LowRank | None) -> SentenceTransformer:
-    """Copy the model, and merge its adapters as they are saved."""
-    merged = copy.deepcopy(model).eval()
+    """Copy the model, except for its tokenizer, and merge its adapters as they are saved."""
+    merged = copy.deepcopy(model, {id(model.tokenizer): model.tokenizer}).eval()
     for name, module in list(merged.named_modules()):
         if isinstance(module, LoraLayer):
             for a, b in zip(module.lora_A.parameters(), module.lora_B.parameters(), strict=True):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from sentence_transformers.base.modules import Dense, Normalize
 from sentence_transformers.sentence_transformer.modules import Pooling
 from torch import nn
 
-from semblance.models.embeddings import TokenEmbeddings, Want
+from semblance.models.embeddings import Floats, TokenEmbeddings, Want
 from semblance.models.encoders.transformer import Transformer
 from semblance.models.errors import BadCheckpoint, NotExplainable
 from semblance.models.explanation import Explanation
@@ -31,19 +33,37 @@ TEXTS = ["A man plays the guitar.", "No.", "Completely unrelated: tax law in 198
 PROMPT = "find this: "
 
 
-def encode(folder: Path, role: Role = "document", want: Want = "tokens", **compute: Any) -> list[TokenEmbeddings]:
-    encoder = Transformer("m", read_checkpoint(folder), Compute(**compute))
+@pytest.fixture(scope="module")
+def made(small: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Returns a folder of MODULES, made once and read-only."""
+    parent = tmp_path_factory.mktemp("made")
+
+    @cache
+    def made(modules: str) -> Path:
+        return saved(small, parent / modules, MODULES[modules])
+
+    return made
+
+
+def loaded(folder: Path, **compute: Any) -> Transformer:
+    return Transformer("m", read_checkpoint(folder), Compute(**compute))
+
+
+def encode(encoder: Transformer, role: Role = "document", want: Want = "tokens") -> list[TokenEmbeddings]:
     encoded = encoder.encode(encoder.tokenize(TEXTS, role, "END"), want)
     assert {each.pooled().shape for each in encoded} == {(encoder.dim,)}
     assert {each.vectors.shape[1] for each in encoded} == {encoder.dim}
     return encoded
 
 
-def difference(folder: Path, prompt: str | None = None, **compute: Any) -> float:
+def vectors(encoder: Transformer, role: Role = "document", want: Want = "tokens") -> Floats:
+    return np.stack([each.pooled() for each in encode(encoder, role, want)])
+
+
+def difference(encoder: Transformer, folder: Path, prompt: str | None = None) -> float:
     """Largest difference to the vectors of sentence-transformers."""
     expected = SentenceTransformer(str(folder), device="cpu").encode(TEXTS, prompt_name=prompt)
-    encoded = encode(folder, "query" if prompt else "document", **compute)
-    return float(np.abs(np.stack([each.pooled() for each in encoded]) - expected).max())
+    return float(np.abs(vectors(encoder, "query" if prompt else "document") - expected).max())
 
 
 def total(explanation: Explanation) -> float:
@@ -51,34 +71,32 @@ def total(explanation: Explanation) -> float:
 
 
 @pytest.mark.parametrize("modules", MODULES)
-def test_vectors_are_those_of_sentence_transformers(folder: Path, tmp_path: Path, modules: str) -> None:
-    out = saved(folder, tmp_path / "out", MODULES[modules])
-    assert difference(out) < TOLERANCE
-    alone, beside = ([each.pooled() for each in encode(out, want=want)] for want in ("pooled", "tokens"))
-    assert np.abs(np.stack(alone) - np.stack(beside)).max() < TOLERANCE
+def test_vectors_are_those_of_sentence_transformers(made: Callable[[str], Path], modules: str) -> None:
+    encoder = loaded(made(modules))
+    assert difference(encoder, made(modules)) < TOLERANCE
+    assert np.abs(vectors(encoder, want="pooled") - vectors(encoder, want="tokens")).max() < TOLERANCE
 
 
 @pytest.mark.parametrize("runtime", ["torch", "torch_packed", "openvino"])
 @pytest.mark.parametrize("modules", ["several before", "other residual before", "poolings joined", "pooling lasttoken"])
-def test_every_runtime_has_the_same_modules(folder: Path, tmp_path: Path, runtime: str, modules: str) -> None:
-    out = saved(folder, tmp_path / "out", MODULES[modules])
-    assert difference(out, runtime=runtime) < TOLERANCE
+def test_every_runtime_has_the_same_modules(made: Callable[[str], Path], runtime: str, modules: str) -> None:
+    assert difference(loaded(made(modules), runtime=runtime), made(modules)) < TOLERANCE
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("included", [True, False])
 def test_poolings_leave_prompts_out_if_they_should(folder: Path, tmp_path: Path, mode: str, included: bool) -> None:
     out = saved(folder, tmp_path / "out", lambda: [Pooling(DIM, mode, included)], prompts={"query": PROMPT})
-    assert difference(out, "query") < TOLERANCE
+    assert difference(loaded(out), out, "query") < TOLERANCE
 
 
 @pytest.mark.parametrize("modules", ["pooling mean", "layer norm", "joined and mapped"])
 def test_dimensions_are_cut_as_the_folder_says(folder: Path, tmp_path: Path, modules: str) -> None:
     out = saved(folder, tmp_path / "out", MODULES[modules], truncate_dim=7)
-    assert difference(out) < TOLERANCE
-    checkpoint = read_checkpoint(out)
-    assert Transformer("m", checkpoint).dim == 7
-    assert checkpoint.space != read_checkpoint(out, truncate_dim=6).space
+    encoder = loaded(out)
+    assert difference(encoder, out) < TOLERANCE
+    assert encoder.dim == 7
+    assert encoder.space != read_checkpoint(out, truncate_dim=6).space
     with pytest.raises(BadCheckpoint, match="truncate_dim=99 of"):
         read_checkpoint(out, truncate_dim=99)
 
@@ -95,7 +113,7 @@ def test_dimensions_are_cut_as_the_folder_says(folder: Path, tmp_path: Path, mod
     ],
 )
 def test_parts_of_a_cosine_need_affine_layers(folder: Path, tmp_path: Path, build: Build, explained: bool) -> None:
-    a, b, _ = encode(saved(folder, tmp_path / "out", build, truncate_dim=12))
+    a, b, _ = encode(loaded(saved(folder, tmp_path / "out", build, truncate_dim=12)))
     assert total(Rcmd().explain(a, b)) == pytest.approx(Rcmd().score(a, b), abs=1e-6)
     if explained:
         assert total(Cosine().explain(a, b)) == pytest.approx(Cosine().score(a, b), abs=1e-5)
@@ -104,9 +122,8 @@ def test_parts_of_a_cosine_need_affine_layers(folder: Path, tmp_path: Path, buil
             Cosine().explain(a, b)
 
 
-def test_modules_and_settings_change_the_space(folder: Path, tmp_path: Path) -> None:
-    made = [saved(folder, tmp_path / str(i), build) for i, build in enumerate(MODULES.values())]
-    spaces = [read_checkpoint(each).space for each in made]
+def test_modules_and_settings_change_the_space(made: Callable[[str], Path]) -> None:
+    spaces = [read_checkpoint(made(each)).space for each in MODULES]
     doubled = {"dropout": 1, "normalized twice": 1}  # the layers of another
     assert len(set(spaces)) >= len(spaces) - len(doubled)
 

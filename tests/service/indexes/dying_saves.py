@@ -1,9 +1,10 @@
 """Replace a snapshot in processes that die one step later each time; see test_snapshots.py.
 
-    python -m tests.service.indexes.dying_saves ENGINE FOLDER
+    python -m tests.service.indexes.dying_saves FOLDER ENGINE...
 
-prints a line for every death, with the snapshot found afterwards ("old" or "new") and the number of files, and a last
-line, "survived". A death loses what was not flushed to disk: files written but not synced are truncated to half.
+prints for each engine its name, a line for every death, with the snapshot found afterwards ("old" or "new") and the
+number of files, and a last line, "survived". A death loses what was not flushed to disk: files written but not synced
+are truncated to half.
 """
 
 from __future__ import annotations
@@ -103,4 +104,6 @@ def main(engine: str, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+    for name in sys.argv[2:]:  # in one process, since importing takes longer than dying
+        print(name)
+        main(name, Path(sys.argv[1], name))

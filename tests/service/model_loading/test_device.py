@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import shutil
 import weakref
@@ -189,6 +190,7 @@ def test_a_gpu_falls_back_through_runtimes_by_rank(settings: Settings) -> None:
         ("torch", "float32"),
     ]
     folder, threads = settings.export_folder, settings.threads
+    gc.freeze()  # what earlier tests keep: with all of it, each collection after an attempt takes a second
     expected = [Compute("cuda", precision, runtime, folder, threads) for runtime, precision in ranked]
     for count, accepted in enumerate(expected, start=1):
         files, attempts, leaked = stub_files(accepted)

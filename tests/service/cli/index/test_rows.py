@@ -257,4 +257,4 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path, suffix: str) -> None
         assert rows.outcome.upserted == count
         return peak
 
-    assert peak(20_000) < 1.2 * peak(2_000)
+    assert peak(5_000) < 1.2 * peak(500)
