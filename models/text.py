@@ -15,7 +15,7 @@ from semblance.models.errors import BadTexts, TextProblem
 
 Role: TypeAlias = Literal["query", "document"]
 # The end at which a text that is too long is truncated; NONE rejects it, PASSAGES keeps all of it for a cut.
-Truncate: TypeAlias = Literal["END", "START", "NONE", "PASSAGES"]
+Truncate: TypeAlias = Literal["PASSAGES", "START", "END", "NONE"]
 Granularity: TypeAlias = Literal["token", "word"]
 
 Ints: TypeAlias = NDArray[np.int32]

@@ -10,7 +10,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from semblance.service.cli.toolbox import asking
+from semblance.service.cli.ask import asking
 from semblance.service.documents.databases.lock import lock_home
 from tests.clients.python.scripted_server import ScriptedServer, refusal
 from tests.integration.conftest import Api

@@ -148,7 +148,9 @@ def test_tab_separated_suffixes_are_read_in_any_case(tmp_path: Path) -> None:
 def test_the_format_may_be_named(tmp_path: Path) -> None:
     file = write(tmp_path / "export.dat", "text", "a")
     assert [row.fields for row in open_source(file, Reading("csv")).rows()] == [{"text": "a"}]
-    with pytest.raises(BadDataSet, match=r"no format has the suffix '.dat'; name one \(--format, format\): csv, docx, "):
+    with pytest.raises(
+        BadDataSet, match=r"no format has the suffix '.dat'; name one \(--format, format\): csv, docx, "
+    ):
         open_source(file)
 
 

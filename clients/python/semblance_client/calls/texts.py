@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 from semblance_client.calls import wire
 from semblance_client.calls.parts import joined
@@ -18,13 +18,12 @@ from semblance_client.calls.wire import FacetCounts
 from semblance_client.steps import Call, ListCall
 from semblance_client.vocabulary.difference import ScoreDifference
 from semblance_client.vocabulary.explanation import PairExplanation
+from semblance_client.vocabulary.fields import Truncate
 from semblance_client.vocabulary.models import Measure, Model, ModelCards, ModelList
 from semblance_client.vocabulary.other_apis import Embeddings, Ranking
 from semblance_client.vocabulary.search import SearchResults
 from semblance_client.vocabulary.similarity import Similarities, SimilarityMatrix
 from semblance_client.vocabulary.suggest import Suggestions
-
-Truncate: TypeAlias = Literal["PASSAGES", "START", "END", "NONE"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 from semblance_client import Explanation, Side
 
-from semblance.service.cli.toolbox.asking import asking, print_warnings, read_text
+from semblance.service.cli.ask.asking import asking, print_warnings, read_text
 from semblance.service.cli.toolbox.console import printing
 from semblance.service.cli.toolbox.options import AsJson, MeasureName, ModelName, OpenedHome, ServiceAddress
 from semblance.service.rendering.colors import ColorScale

@@ -54,7 +54,7 @@ def _is_running() -> bool:
 
 
 def _opened(home: Path | None, stack: ExitStack, *, documents: bool) -> Client:
-    from semblance.service.cli.toolbox.in_process import serving  # noqa: PLC0415 - imports the service
+    from semblance.service.cli.ask.in_process import serving  # noqa: PLC0415 - imports the service
     from semblance.service.errors import StoreInUse  # noqa: PLC0415 - likewise
     from semblance.service.settings import read_settings  # noqa: PLC0415 - likewise
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from semblance.service.cli.toolbox.asking import asking, plain
+from semblance.service.cli.ask.asking import asking, plain
 from semblance.service.cli.toolbox.console import printing
 from semblance.service.cli.toolbox.options import AsJson, OpenedHome, ServiceAddress
 

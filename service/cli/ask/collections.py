@@ -6,7 +6,7 @@ import typer
 from semblance_client import Collection
 from semblance_client.vocabulary.collections import CollectionList
 
-from semblance.service.cli.toolbox.asking import asking
+from semblance.service.cli.ask.asking import asking
 from semblance.service.cli.toolbox.console import TextTable, print_table
 from semblance.service.cli.toolbox.options import AsJson, OpenedHome, ServiceAddress
 

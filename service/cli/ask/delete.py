@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from semblance_client import Client
 
-from semblance.service.cli.toolbox.asking import asking, lines_of
+from semblance.service.cli.ask.asking import asking, lines_of
 from semblance.service.cli.toolbox.options import OpenedHome, ServiceAddress
 
 

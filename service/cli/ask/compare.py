@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from semblance.service.cli.toolbox.asking import asking, lines_of, print_warnings
+from semblance.service.cli.ask.asking import asking, lines_of, print_warnings
 from semblance.service.cli.toolbox.console import print_line, printing
 from semblance.service.cli.toolbox.options import AsJson, MeasureName, ModelName, OpenedHome, ServiceAddress
 

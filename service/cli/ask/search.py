@@ -10,7 +10,7 @@ from rich.text import Text
 from semblance_client import Hit, Hits
 from semblance_client.vocabulary.search import Highlight, Mode
 
-from semblance.service.cli.toolbox.asking import asking, lines_of, one_line, plain, print_warnings
+from semblance.service.cli.ask.asking import asking, lines_of, one_line, plain, print_warnings
 from semblance.service.cli.toolbox.console import print_line, printing
 from semblance.service.cli.toolbox.options import (
     AsJson,

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 from semblance_client import Verdict
 
-from semblance.service.cli.toolbox.asking import asking, lines_of, one_line, print_warnings
+from semblance.service.cli.ask.asking import asking, lines_of, one_line, print_warnings
 from semblance.service.cli.toolbox.console import print_line, printing
 from semblance.service.cli.toolbox.options import AsJson, ModelName, OpenedHome, ServiceAddress
 
