@@ -23,7 +23,7 @@ from semblance.service.api.edge.origins import AllowedHosts, AllowedOrigins
 from semblance.service.api.edge.request_body import BodyLimits
 from semblance.service.api.edge.stack import Edge, EdgePolicy
 from semblance.service.api.exact_paths import ExactPaths
-from semblance.service.api.routes import ROUTERS, docs_page, playground
+from semblance.service.api.routes import ROUTERS, docs_page, help_pages, playground
 from semblance.service.composition.models import served_models
 from semblance.service.composition.services import open_services
 from semblance.service.errors import NotReady
@@ -91,7 +91,7 @@ def create_app(
     errors.install(app, metrics, routes)
     openapi.install(app, settings, models.names, models.rerankers.names, guard)
     docs_page.install(app)
-    playground.install(app)
+    help_pages.install(app, f"{playground.install(app)}/style.css")
     for router in ROUTERS:
         app.include_router(router)
     return app

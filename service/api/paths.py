@@ -12,7 +12,9 @@ DOCUMENTS = "/collections/{name}/documents"
 FILES = "/files"
 
 _ALIASES = {"/embeddings": "/v1/embeddings"}  # for clients of OpenAI's API that are given the address without /v1
-_AS_THEY_ARE = re.compile(r"/+|/docs/.*|/playground/.*|/collections/[^/]+/documents/.+", re.DOTALL)  # ids may end in /
+_AS_THEY_ARE = re.compile(
+    r"/+|/docs/.*|/help/.*|/playground/.*|/collections/[^/]+/documents/.+", re.DOTALL
+)  # ids may end in /
 _MAX_CHARS = 200  # of a path that is compared with the known ones
 _CLOSE = 0.8
 

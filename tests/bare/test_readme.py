@@ -66,6 +66,8 @@ def test_a_block_of_the_readme_does_what_it_shows(
 def test_the_sample_and_the_store_are_those_of_the_readme(url: str, home: Path) -> None:
     assert httpx2.get(f"{url}/ready", timeout=600).status_code == 200
     assert httpx2.get(f"{url}/collections/default", timeout=600).json()["count"] == 200
+    for page in ("docs/README", "docs/decisions/README", "docs/images/explanation.png", "clients/python/README"):
+        assert httpx2.get(f"{url}/help/{page}", timeout=600).status_code == 200
     assert (home / ".semblance" / "documents.sqlite").exists()
 
 

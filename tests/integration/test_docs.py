@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import os
+import posixpath
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import httpx2
 import pytest
+from bs4 import BeautifulSoup
 
 from benchmarks.report import performance, scores
 from docs import architecture
 from docs.generate import GENERATED, filled
+from semblance.service.rendering.html.help_pages import CONTENTS, HelpPages
 from tests.soak import run_all
 from tests.support import report_pages
 from tests.support.command_line import semblance
@@ -51,17 +51,41 @@ def test_the_picture_has_the_layers_of_the_import_contract() -> None:
     assert [name for name in enforced if name in drawn] == drawn
 
 
-def test_the_site_is_built_without_warnings_and_is_searchable(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
-    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}  # of the theme, about another program
-    ran = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False)
-    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
-    index = json.loads((tmp_path / "search" / "search_index.json").read_text("utf-8"))
-    pages = {entry["location"].partition("#")[0] for entry in index["docs"]}
-    assert {"index.html", "architecture.html", "glossary.html", "settings.html"} <= pages
-    for page in tmp_path.rglob("*.html"):
-        loaded = re.findall(r"<(?:script|img|link)[^>]*?(?:src|href)=\"?(https?:[^\" >]*)", page.read_text("utf-8"))
-        assert loaded == [], f"{page.name} loads files of other hosts"
+def test_links_of_the_pages_lead_to_pages_and_headings() -> None:
+    help_pages = HelpPages(PROJECT)
+    pages = {name: BeautifulSoup(help_pages.html(name, "style.css") or "", "html.parser") for name in help_pages.names}
+    anchors = {name: {tag["id"] for tag in page.find_all(id=True)} for name, page in pages.items()}
+    broken, reached = [], {CONTENTS}
+    for name, page in pages.items():
+        for tag, attribute in [("a", "href"), ("img", "src")]:
+            for found in page.select(f"main {tag}"):
+                path, _, anchor = str(found.get(attribute)).partition("#")
+                target = posixpath.normpath(posixpath.join(posixpath.dirname(name), path)) if path else name
+                if not re.match(r"[a-z]+:", path) and target not in help_pages.pictures:
+                    reached.add(target)
+                    if target not in pages or (anchor and anchor not in anchors[target]):
+                        broken.append(f"{name}: {found.get(attribute)}")
+    assert broken == []
+    contents = {posixpath.normpath(f"docs/{tag['href']}") for tag in pages[CONTENTS].select("main a")}
+    assert set(pages) - contents - {CONTENTS} <= {name for name in pages if name.startswith("docs/decisions/")}
+
+
+def test_the_service_shows_the_documentation_and_searches_it(http: httpx2.Client) -> None:
+    first = http.get("/help", follow_redirects=True)
+    assert (first.status_code, first.url.path) == (200, f"/help/{CONTENTS}")
+    assert "script-src" not in first.headers["content-security-policy"]
+    page = BeautifulSoup(http.get("/help/docs/search").text, "html.parser")
+    [style] = [http.get(posixpath.normpath(f"/help/docs/{each['href']}")) for each in page.select("link")]
+    assert style.headers["content-type"].startswith("text/css")
+    assert page.find(id="text-fields")
+    found = BeautifulSoup(http.get("/help/", params={"q": "parcel <b> never"}).text, "html.parser")
+    assert [each.get_text() for each in found.select("h1")] == ["“parcel <b> never”"]
+    hits = BeautifulSoup(http.get("/help/", params={"q": "excel encoding"}).text, "html.parser")
+    address = str(hits.select("main a")[0]["href"])
+    assert http.get(f"/help/{address.partition('#')[0]}").status_code == 200
+    assert http.get("/help/docs/images/explanation.png").headers["content-type"] == "image/png"
+    for absent in ("absent", "docs/../pyproject.toml", "pyproject.toml", "%2e%2e/pyproject.toml"):
+        assert http.get(f"/help/{absent}").status_code == 404
 
 
 @pytest.mark.parametrize("page", [performance, scores, run_all], ids=["performance", "scores", "run_all"])

@@ -20,7 +20,7 @@ METRICS = "/metrics"
 
 _DOCUMENT = re.compile(r"/collections/[^/]+/documents/.*", re.DOTALL)
 _WRITE_BY_POST = re.compile(r"/collections/[^/]+/delete|/caches/[^/]+/store|/files")
-_OPEN = re.compile(r"/|/playground/.*|/live|/ready|/health|/docs|/docs/assets/.*|/openapi\.json")
+_OPEN = re.compile(r"/|/playground/.*|/live|/ready|/health|/docs|/docs/assets/.*|/help(/.*)?|/openapi\.json")
 _READ_BY_POST = re.compile(  # queries too long for a URL
     r"/|/similarity|/search|/suggest|/prune|/same|/explain(/difference)?|/rerank|/score|/pooling|/embed|/embed_all|/tokenize|/decode"
     r"|/api/(embed|embeddings|show)|/v1/(embed|embeddings|rerank|score|tokenize)|/v2/(embed|rerank)|/openai/deployments/[^/]+/embeddings"

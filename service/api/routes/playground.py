@@ -33,8 +33,8 @@ class _Assets(StaticFiles):
         return answer
 
 
-def install(app: FastAPI) -> None:
-    """Serve the page and its files."""
+def install(app: FastAPI) -> str:
+    """Serve the page and its files. Returns the address of the files, without a leading slash."""
     assets = _PACKAGE / "playground" / "assets"
     digest = hashlib.sha256(b"".join(each.read_bytes() for each in sorted(assets.iterdir(), key=str))).hexdigest()[:12]
     folders = {"sample": _PACKAGE / "sample", "": assets}  # the longer path first, which the shorter would also match
@@ -42,7 +42,8 @@ def install(app: FastAPI) -> None:
         app.mount(f"{PATH}/{digest}/{name}".rstrip("/"), _Assets(directory=str(folder)), name=f"playground {name}")
     # without a leading slash, so that a path prefix before the service stays
     page = (_PACKAGE / "playground" / "index.html").read_text("utf-8")
-    page = page.replace("{assets}", f"{PATH.removeprefix('/')}/{digest}")
+    address = f"{PATH.removeprefix('/')}/{digest}"
+    page = page.replace("{assets}", address)
     about = {"name": "semblance", "version": app.version, "api": "docs", "openapi": "openapi.json"}
 
     @app.get("/", include_in_schema=False)
@@ -50,3 +51,5 @@ def install(app: FastAPI) -> None:
         if not prefers_page(request):
             return JSONResponse(about, headers={"vary": "Accept"})
         return HTMLResponse(page, headers={"content-security-policy": _POLICY, "vary": "Accept"})
+
+    return address

@@ -1,0 +1,47 @@
+"""GET /help/: the documentation, without files of other hosts.
+
+Its addresses are relative, so that a path prefix before the service stays.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+from fastapi import FastAPI
+from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+from starlette.exceptions import HTTPException
+
+from semblance.service.rendering.html.help_pages import CONTENTS, HelpPages
+from semblance.service.turns import in_thread
+
+PATH = "/help"
+_POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+
+
+def install(app: FastAPI, style: str) -> None:
+    """Serve the pages; `style` is the address of the style sheet, without a leading slash."""
+    pages = HelpPages(_root())
+    headers = {"content-security-policy": _POLICY}
+
+    @app.get(PATH, include_in_schema=False)
+    async def contents() -> Response:
+        return RedirectResponse(f"{PATH.removeprefix('/')}/{CONTENTS}")
+
+    @app.get(f"{PATH}/{{name:path}}", include_in_schema=False)
+    async def page(name: str, q: str | None = None) -> Response:
+        if name in pages.pictures:
+            return FileResponse(pages.pictures[name], headers=headers)
+        is_search = q is not None and not name
+        html = await (in_thread(pages.found, q or "", style) if is_search else in_thread(pages.html, name, style))
+        if html is None:
+            raise HTTPException(404)
+        return HTMLResponse(html, headers=headers)
+
+
+def _root() -> Path:
+    """The folder with README.md and docs/: in the package if it was built, else the project."""
+    built = Path(str(files("semblance.service"))) / "help"
+    return built if built.is_dir() else Path(__file__).resolve().parents[3]

@@ -1,0 +1,160 @@
+"""Pages of the documentation, from the Markdown of README.md and docs/."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from markupsafe import Markup
+
+from semblance.service.rendering.html.page import render
+
+CONTENTS = "docs/README"
+MOST_FOUND = 50  # sections of a search
+
+_PAGES = ("README.md", "C*.md", "docs/**/*.md", "clients/*/README.md", "service/adapters/*/README.md")
+_PICTURES = ("docs/images/*", "service/adapters/*/*.png")
+_HEADING = re.compile(r"^#{1,6} (.+)$")
+_FENCE = re.compile(r"^\s*(```|~~~)")
+_NO_SLUG = re.compile(r"[^\w\- ]")
+_MARKUP = re.compile(r"[`*]|\]\([^)]*\)|\[|<!--.*?-->")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section of a page: its heading, anchor and text in Markdown."""
+
+    page: str
+    title: str
+    anchor: str
+    text: str
+
+
+class HelpPages:
+    """Pages in a folder that is laid out as the project.
+
+    A page is named by its path without `.md`, so that links between pages lead to the same pages here. A link to a file
+    that is not among them is text.
+
+    Args:
+        root: the folder.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._files = {
+            file.relative_to(root).with_suffix("").as_posix(): file
+            for pattern in _PAGES
+            for file in sorted(root.glob(pattern))
+        }
+        self.pictures = {
+            file.relative_to(root).as_posix(): file
+            for pattern in _PICTURES
+            for file in sorted(root.glob(pattern))
+            if file.is_file()
+        }
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Names of all pages."""
+        return list(self._files)
+
+    def html(self, name: str, style: str) -> str | None:
+        """A page as HTML; None if there is no page of that name.
+
+        Args:
+            name: of the page.
+            style: address of the style sheet, relative to the folder of all pages.
+        """
+        if name not in self._files:
+            return None
+        tokens = _markdown().parse(self._files[name].read_text("utf-8"))
+        self._adjust(tokens, name)
+        content = Markup(_markdown().renderer.render(tokens, _markdown().options, {}))  # nosec B704 # noqa: S704 - ours
+        title = next(self._sections(name)).title
+        return _page(title, content, "../" * name.count("/"), style)
+
+    def found(self, words: str, style: str) -> str:
+        """The sections that have all the words, as HTML with links."""
+        wanted = words.lower().split()
+        sections = [
+            section
+            for name in self._files
+            for section in self._sections(name)
+            if wanted and all(word in f"{section.title}\n{section.text}".lower() for word in wanted)
+        ]
+        sections.sort(key=lambda section: -sum(word in section.title.lower() for word in wanted))
+        listed = [
+            (f"{each.page}#{each.anchor}", each.title, each.page, _first_lines(each.text))
+            for each in sections[:MOST_FOUND]
+        ]
+        return render(
+            "help_search.html", title=f"“{words}”", root="", style=style, query=words, listed=listed, contents=CONTENTS
+        )
+
+    def _sections(self, name: str) -> Iterator[Section]:
+        """The sections of a page, each with the text up to the next heading."""
+        title, anchor, lines, in_code = name, "", [], False
+        for line in self._files[name].read_text("utf-8").splitlines():
+            in_code ^= _FENCE.match(line) is not None
+            heading = None if in_code else _HEADING.match(line)
+            if heading is None:
+                lines.append(line)
+                continue
+            if anchor:
+                yield Section(name, title, anchor, "\n".join(lines))
+            title, anchor, lines = _MARKUP.sub("", heading[1]), slug(heading[1]), []
+        yield Section(name, title, anchor, "\n".join(lines))
+
+    def _adjust(self, tokens: Sequence[Token], name: str) -> None:
+        """Give headings their anchors, and pages the addresses that they have here."""
+        for token, after in zip(tokens, [*tokens[1:], None], strict=True):
+            if token.type == "heading_open" and after is not None:
+                token.attrSet("id", slug(after.content))
+            removed = 0
+            for child in token.children or ():
+                if child.type == "link_open":
+                    target = self._target(str(child.attrs["href"]), posixpath.dirname(name))
+                    removed += target is None
+                    child.attrs = {} if target is None else {"href": target}
+                    child.tag = "span" if target is None else "a"
+                elif child.type == "link_close" and removed:
+                    child.tag, removed = "span", removed - 1
+
+    def _target(self, href: str, folder: str) -> str | None:
+        """The address of a link on a page; None if it leads to a file that is not here."""
+        path, mark, anchor = href.partition("#")
+        if not path or re.match(r"[a-z]+:", path):
+            return href
+        file = posixpath.normpath(posixpath.join(folder, path))
+        if file.removesuffix(".md") in self._files:
+            return path.removesuffix(".md") + mark + anchor
+        return href if file in self.pictures else None
+
+
+def slug(heading: str) -> str:
+    """The anchor of a heading, as code hosts make it.
+
+    >>> slug("`rcmd1`, and what *carries* a score")
+    'rcmd1-and-what-carries-a-score'
+    """
+    return _NO_SLUG.sub("", _MARKUP.sub("", heading).lower()).strip().replace(" ", "-")
+
+
+def _first_lines(text: str) -> str:
+    plain = " ".join(_MARKUP.sub("", text).split())
+    return plain if len(plain) <= 200 else f"{plain[:200].rsplit(' ', 1)[0]} …"
+
+
+def _page(title: str, content: Markup, root: str, style: str) -> str:
+    return render("help.html", title=title, content=content, root=root, style=style, query="", contents=CONTENTS)
+
+
+@cache
+def _markdown() -> MarkdownIt:
+    return MarkdownIt("commonmark").enable("table")
