@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess  # nosec B404 - runs this program only
+import subprocess  # nosec B404
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -73,7 +73,7 @@ class IsolatedFiles:
             "reading": asdict(self._reading),
             "fields": self._fields,
         }
-        with subprocess.Popen(  # nosec B603 # noqa: S603 - this program
+        with subprocess.Popen(  # nosec B603 # noqa: S603 - our own module
             [sys.executable, *PROGRAM],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -18,7 +18,10 @@ from tests.support.project import PROJECT
 ENVIRONMENTS = PROJECT / "build" / "environments"
 CLIENT, ASSETS = PROJECT / "clients" / "python", PROJECT / "assets"
 IN_WHEELS = [
-    *(PROJECT / name for name in ("semblance/__init__.py", "models", "service", "pyproject.toml", "README.md")),
+    *(
+        PROJECT / name
+        for name in ("semblance/__init__.py", "models", "service", "pyproject.toml", "setup.py", "README.md")
+    ),
     *(CLIENT / name for name in ("semblance_client", "pyproject.toml", "README.md")),
     *(ASSETS / name for name in ("semblance_assets", "pyproject.toml", "README.md")),
 ]

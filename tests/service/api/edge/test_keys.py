@@ -32,6 +32,8 @@ REQUIRED = {
     "GET /live": None,
     "GET /ready": None,
     "GET /docs": None,
+    "GET /help": None,
+    "GET /help/{name:path}": None,
     "GET /openapi.json": None,
     "HEAD /openapi.json": None,
     "GET /docs/assets": None,
