@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import httpx2
 import pytest
-from semblance_client.vocabulary.files import FilesRead
+from semblance_client.vocabulary.files import FileFormat, FilesRead
 
+from semblance.service.files.sources import Format
 from tests.integration.conftest import Api
 from tests.support.pages import write_docx, write_pdf
 
@@ -106,6 +107,10 @@ def test_rows_without_a_document_say_why(http: httpx2.Client) -> None:
 def test_bad_requests_are_refused(http: httpx2.Client, body: object, code: str) -> None:
     answer = http.post("/files", json=body)
     assert (answer.status_code, answer.json()["code"]) == (422, code)
+
+
+def test_the_api_names_the_formats_that_are_read() -> None:
+    assert get_args(FileFormat) == get_args(Format)
 
 
 def test_files_may_be_larger_than_other_bodies(http: httpx2.Client) -> None:

@@ -21,7 +21,7 @@ CHART = PROJECT / "deploy" / "helm" / "semblance"
 
 @dataclass(frozen=True)
 class Rendering:
-    """What Helm makes of the chart by a file of values.
+    """Output of Helm for the chart with a file of values.
 
     Args:
         findings: what the linter criticizes, from warnings on.

@@ -40,7 +40,7 @@ def serving(settings: Settings, *, documents: bool) -> Iterator[httpx2.BaseTrans
 
     Raises:
         StoreInUse: another process has the lock.
-        NoStore: there are no documents.
+        NoStore: the home has no documents.
         BadCheckpoint, StoreFailed and others: as at the start of a service.
     """
     if documents and not settings.database_url.get_secret_value():

@@ -65,7 +65,7 @@ class HelpPages:
         return list(self._files)
 
     def html(self, name: str, style: str) -> str | None:
-        """A page as HTML; None if there is no page of that name.
+        """A page as HTML, or None for an unknown name.
 
         Args:
             name: of the page.

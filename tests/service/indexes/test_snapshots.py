@@ -53,7 +53,7 @@ def refused(folder: Path, wanted: Collection, caplog: pytest.LogCaptureFixture) 
 
 @pytest.fixture(scope="module")
 def died(tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedProcess[str]:
-    """What a process prints that replaces a snapshot of every engine, and dies at each step."""
+    """Output of a process that replaces a snapshot of every engine, and dies at each step."""
     folder = tmp_path_factory.mktemp("died")
     command = [sys.executable, "-m", "tests.service.indexes.dying_saves", str(folder), *NAMES]
     return subprocess.run(command, capture_output=True, text=True, check=False)

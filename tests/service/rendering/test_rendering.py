@@ -229,7 +229,7 @@ def test_a_bar_names_words_that_say_much() -> None:
 
 
 def test_a_bar_ends_at_the_best_score() -> None:
-    """What lowers the score lies over the end of what raises it."""
+    """Negative parts lie over the end of the positive ones."""
     explanation, caption = explained("parcel the", "package the", np.array([[0.5, 0.0], [0.0, -0.1]]), 0.0)
     view = playground_view(explanation, best=1.0)
     assert [(part["kind"], part["start"], part["width"]) for part in view["parts"]] == [

@@ -46,7 +46,7 @@ class Model(ResponseBody):
     precision: str | None
     calibrations: list[CalibratedMeasure]
     typical: list[ScoreRanges]
-    """What is usual for each measure; empty for models of which that is not known."""
+    """Ranges of usual scores by measure; empty for models that were not measured."""
 
 
 class Measure(ResponseBody):
