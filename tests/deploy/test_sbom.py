@@ -30,7 +30,7 @@ def bill(tmp_path_factory: pytest.TempPathFactory) -> Any:
     if shutil.which("dpkg-query") is None:
         missing("dpkg-query")
     file = tmp_path_factory.mktemp("sbom") / "sbom.json"
-    subprocess.run([PROJECT / "scripts" / "sbom", file, sys.executable], check=True)
+    subprocess.run([sys.executable, PROJECT / "scripts" / "sbom", file, sys.executable], check=True)
     return json.loads(file.read_text("utf-8"))
 
 
