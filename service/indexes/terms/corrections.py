@@ -30,9 +30,9 @@ def corrections(
     """Words of matching documents in place of rare ones of a query.
 
     From a word of five letters, that of the query may differ by an insertion, a deletion, a replacement or a swap of
-    two letters, from one of nine by two. With another first letter it is seldom a typo and often another word: then it
-    has six letters or more, and differs by one, but not by a prefix. Of several, the one with the fewest differences is
-    taken, and of those the one that stands most often beside the query's other words.
+    two letters, from one of nine by two. With another first letter it is often another word: then it differs by one,
+    but not by a prefix. Of several, the one with the fewest differences is taken, and of those the one that stands most
+    often beside the query's other words.
 
     Args:
         terms: of a query.
@@ -108,7 +108,7 @@ class _MatchingWords:
 def _is_likely(typed: str, word: str, edits: int) -> bool:
     """Whether a word was meant: another first letter or two replaced ones make another word."""
     if typed[0] != word[0]:
-        return edits == 1 and len(typed) > ONE_EDIT and not _without_prefix(typed) & _without_prefix(word)
+        return edits == 1 and not _without_prefix(typed) & _without_prefix(word)
     return edits == 1 or len(typed) != len(word) or sum(map(ne, typed, word)) != edits
 
 

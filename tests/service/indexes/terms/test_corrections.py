@@ -42,20 +42,10 @@ def test_passages_that_do_not_match_do_not_count(documents: PassageRows) -> None
 
 @pytest.mark.parametrize(
     "word",
-    [
-        "undelivered",
-        "unsubscribe",
-        "decrypted",
-        "Zahlung",
-        "Desegregation",
-        "unable",
-        "Richtungen",
-        "atypical",
-        "Butch",
-    ],
+    ["undelivered", "unsubscribe", "decrypted", "Zahlung", "Desegregation", "unable", "Richtungen", "atypical"],
 )
 def test_other_words_are_no_typos(documents: PassageRows, word: str) -> None:
-    """By a prefix, by the first letter of a short word, or by two replaced letters."""
+    """By a prefix, or by two replaced letters."""
     assert corrected(documents, word) == {}
 
 
