@@ -48,6 +48,9 @@ _JOINED_WORD = re.compile(rf"[^{_JOINER}{UNSEEN}\u200b][^{_JOINER}]*")
 _CHARACTER = regex.compile(rf"\X{_MARK}*", regex.V1)  # with its vowel signs and accents
 _AS_HYPHENS = str.maketrans(dict.fromkeys("ー\uff70", "-"))
 _CODE_DIGITS = 5  # that make a number a code
+_JOINT = re.compile("[-_]")
+_RUN = re.compile(r"[^\W\d_]+|\d+")
+_LETTERS_AND_DIGITS = re.compile(r"[\w-]+")
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|s)")  # also a decade
 
 Kind: TypeAlias = Literal["word", "code", "part", "unspaced"]
@@ -60,7 +63,8 @@ class Term(NamedTuple):
     All other terms of a query also find parts of codes.
 
     Attributes:
-        alternatives: phrases, each by its words, that are as good as the term of a query, by a glossary.
+        alternatives: phrases, each by its words, that are as good as the term of a query: by a glossary, or as a
+            code that is joined otherwise.
         stems: language of a query in which the word also finds others of its stem; empty for none.
     """
 
@@ -88,14 +92,21 @@ def document_terms(text: str) -> Iterator[Term]:
 def query_terms(text: str) -> list[Term]:
     """The terms to search for, each once: pairs of characters where there are any.
 
+    A code of letters and digits also finds those that are joined by a hyphen, an underscore or nothing.
+
     >>> [term.text for term in query_terms("the E-4711 and the 東京都")]
     ['the', 'e', '4711', 'e-4711', 'and', '東京', '京都']
+    >>> query_terms("ERR4012")[0].alternatives
+    (('err-4012',), ('err_4012',))
     """
     terms: dict[str, Term] = {}
     for term in _terms_in(text, lambda characters: _pairs(characters) if len(characters) > 1 else characters):
         if term.text not in terms or terms[term.text].kind == "part":
             terms[term.text] = term
-    return list(terms.values())
+    return [
+        each._replace(alternatives=_joined_otherwise(each.text)) if each.kind == "code" else each
+        for each in terms.values()
+    ]
 
 
 def atoms(text: str) -> list[Term]:
@@ -175,6 +186,15 @@ def is_code(term: str) -> bool:
     """
     digits = sum(map(str.isdigit, term))
     return digits >= _CODE_DIGITS or (0 < digits < len(term) and not _ORDINAL.fullmatch(term))
+
+
+def _joined_otherwise(code: str) -> tuple[tuple[str, ...], ...]:
+    """Other forms of a code that has letters and digits, and nothing else but joints."""
+    runs = _RUN.findall(code)
+    if not _LETTERS_AND_DIGITS.fullmatch(code) or all(map(str.isdigit, runs)) or not any(map(str.isdigit, runs)):
+        return ()
+    forms = {joint.join(parts) for parts in (_JOINT.split(code), runs) for joint in ("-", "_", "")}
+    return tuple((form,) for form in sorted(forms - {code}))
 
 
 def _terms_in(text: str, of_unspaced: Callable[[Sequence[Term]], Iterable[Term]]) -> Iterator[Term]:

@@ -111,6 +111,8 @@ class HybridHits:
         codes: of the query that few visible documents have or none, or of a query of nothing else.
         missing: words and codes of the query that no matching document has, in its order.
         matched: largest share of the information (idf) of the query that one of the best documents by terms has.
+        only_missing_codes: whether no matching document has a code of the query, and its other words are function
+            words, or words that half of the matching passages have, or none.
     """
 
     version: Version
@@ -118,6 +120,7 @@ class HybridHits:
     codes: Sequence[str]
     missing: Sequence[Term]
     matched: float
+    only_missing_codes: bool = False
 
 
 class WordInDocument(NamedTuple):

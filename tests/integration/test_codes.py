@@ -65,6 +65,31 @@ def test_a_code_that_no_document_has_is_missing(api: Api, mode: str) -> None:
         assert not any(character.isdigit() for mark in marked for character in mark)
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_a_code_is_the_same_however_it_is_joined(api: Api, mode: str) -> None:
+    for query in ("E117", "e_117", "E–117", "my boiler shows E117"):
+        found = search(api, query, mode=mode, k=2)
+        assert (found["hits"][0]["id"], found["hits"][0]["lexical"]["codes"]) == ("t017", "all"), query
+        assert (len(found["codes"]), found["missing_terms"]) == (1, []), query
+        [code] = [term for term in found["hits"][0]["lexical"]["terms"] if term["term"] == found["codes"][0]]
+        start, end = code["spans"][0]
+        assert TICKETS["t017"][start:end] == "E-117"
+
+
+@pytest.mark.parametrize(
+    "query", ["E-999", "E999", "EE-117", "ER-117", "What is E-999?", "after E-999 days", "E-999 Zyzzyva"]
+)
+def test_a_missing_code_alone_has_no_good_match(api: Api, query: str) -> None:
+    found = search(api, query)
+    assert found["no_good_match"] is True
+    assert found["missing_terms"]
+
+
+@pytest.mark.parametrize("query", ["E-117", "E117", "my washing machine smells of smoke and shows E-999"])
+def test_a_found_code_or_more_words_are_a_match(api: Api, query: str) -> None:
+    assert search(api, query)["no_good_match"] is False
+
+
 def test_words_that_no_document_has_are_missing(api: Api) -> None:
     found = search(api, "Where is the Zyzzyva of my BOILER?", mode="hybrid")
     assert found["missing_terms"] == ["Zyzzyva"]

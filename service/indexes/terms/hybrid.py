@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, repeat
+from itertools import compress, islice, repeat
 
 from semblance.models.embeddings import Floats
+from semblance.models.tokenization.function_words import say_much
 from semblance.models.tokenization.terms import Term
 from semblance.service.filters import Filter
 from semblance.service.indexes.nearest import NearestDocuments
@@ -65,7 +66,16 @@ class HybridSearch:
             HybridHit(each.id, each.vector_rank, each.term_rank, list(islice(scored, len(own))), codes.tier(each.id))
             for each, own in zip(ranked, rows, strict=True)
         ]
-        return HybridHits(version, hits, list(codes.rows), self._missing(query.terms, where), matched)
+        unknown = bool(codes.rows) and not codes.found and not self._says_more(query.terms, where)
+        return HybridHits(version, hits, list(codes.rows), self._missing(query.terms, where), matched, unknown)
+
+    def _says_more(self, terms: Sequence[Term], where: Filter | None) -> bool:
+        """Whether a query has a word that some matching passages have, but less than half of them."""
+        allowed = self.documents.mask(where)
+        words = [term for term in terms if term.kind not in ("code", "part")]
+        content = compress(words, say_much([term.text for term in words]))
+        having = (int(allowed[self.documents.bm25.rows_with(term)].sum()) for term in content)
+        return any(0 < passages < allowed.sum() / 2 for passages in having)
 
     def _missing(self, terms: Sequence[Term], where: Filter | None) -> list[Term]:
         """The words and codes of a query that no matching document has."""

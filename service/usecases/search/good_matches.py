@@ -43,9 +43,11 @@ class Evidence:
     least: float
 
     def is_good(self, found: HybridHits) -> bool:
-        """Whether candidates have a good match; a document with a code of the query is one."""
+        """Whether candidates have a good match: one with a code, if the query has nothing else."""
         if any(hit.codes in ("all", "some") for hit in found.hits):
             return True
+        if found.only_missing_codes:
+            return False
         return _best_cosine(found) + self.weight * found.matched >= self.least
 
 
@@ -109,6 +111,10 @@ def _best_cosine(found: HybridHits) -> float:
 
 
 def _language(query: str) -> str:
+    """Its code; codes such as ER-4012 have none, whatever their letters."""
+    for term in sorted(query_terms(query), key=lambda term: -term.start):
+        if term.kind == "code":
+            query = f"{query[: term.start]}code{query[term.end :]}"
     return language_of([query[start:end] for start, end in words(query)]) or ""
 
 
