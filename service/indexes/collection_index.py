@@ -168,8 +168,8 @@ class CollectionIndex:
 
     def corrections(
         self, terms: Sequence[Term], where: Filter | None, prefix: Term | None = None
-    ) -> Mapping[Term, str]:
-        """Words of matching documents in place of words of a query with typos."""
+    ) -> Mapping[Term, WordInDocument]:
+        """Words of matching documents in place of typos of a query, each with such a document."""
         with self._reading():
             return corrections(terms, self._documents, where, prefix)
 

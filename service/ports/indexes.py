@@ -232,8 +232,8 @@ class IndexReader(Protocol):
 
     def corrections(
         self, terms: Sequence[Term], where: Filter | None, prefix: Term | None = None
-    ) -> Mapping[Term, str]:
-        """Words of matching documents in place of words of a query with typos.
+    ) -> Mapping[Term, WordInDocument]:
+        """Words of matching documents in place of typos of a query, each with such a document.
 
         Such a word is in hardly any matching document, and near one that more have. `prefix` may be the beginning of a
         word.

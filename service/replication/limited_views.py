@@ -294,7 +294,7 @@ class LimitedIndex:
 
     def corrections(
         self, terms: Sequence[Term], where: Filter | None, prefix: Term | None = None
-    ) -> Mapping[Term, str]:
+    ) -> Mapping[Term, WordInDocument]:
         """Words of visible documents."""
         return self._index.corrections(terms, self._visible(where), prefix)
 

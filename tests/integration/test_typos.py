@@ -15,6 +15,7 @@ TEXTS = {
     "bags": "Baggage of up to twenty kilograms is carried without charge.",
     "de": "Die Kaffeemaschine verliert Wasser und wird nicht warm.",
     "horse": "Ponies are kept in a stable near the house.",
+    "cancel": "Sie kündigen per Brief. Ihre Kündigung aus Zürich gilt sofort.",
     "dutch": "The Dutch office is closed.",
 }
 
@@ -40,8 +41,10 @@ def search(api: Api, query: str, **options: object) -> dict[str, Any]:
         ("where is my parcle?", "where is my parcel?", "parcel"),
         ("PARZEL lost", "parcel lost", "parcel"),
         ("how heavy may bagage be", "how heavy may baggage be", "bags"),
-        ("Kaffemaschiene leckt", "kaffeemaschine leckt", "de"),
-        ("Kafeemashine", "kaffeemaschine", "de"),
+        ("Kaffemaschiene leckt", "Kaffeemaschine leckt", "de"),
+        ("Kafeemashine", "Kaffeemaschine", "de"),
+        ("wie kündige ich?", "wie kündigen ich?", "cancel"),
+        ("Kündigng für Zürch", "Kündigung für Zürich", "cancel"),
         ("i want my mony bak", "i want my money bak", "refund"),
     ],
 )

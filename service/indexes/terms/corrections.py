@@ -13,6 +13,7 @@ from semblance.models.tokenization.terms import Term
 from semblance.service.filters import Filter
 from semblance.service.indexes.passage_rows import PassageRows
 from semblance.service.indexes.terms.bm25 import Rows
+from semblance.service.ports.indexes import WordInDocument
 
 ONE_EDIT = 5  # letters of a word of the documents that is found with one typo
 TWO_EDITS = 9  # the same with two
@@ -26,7 +27,7 @@ _TRIED = 100  # words that begin so: those that most passages have
 
 def corrections(
     terms: Sequence[Term], documents: PassageRows, where: Filter | None, prefix: Term | None
-) -> Mapping[Term, str]:
+) -> Mapping[Term, WordInDocument]:
     """Words of matching documents in place of rare ones of a query.
 
     From a word of five letters, that of the query may differ by an insertion, a deletion, a replacement or a swap of
@@ -41,11 +42,11 @@ def corrections(
         prefix: the word of the query that may be the beginning of one; None if there is none.
     """
     words = _MatchingWords(terms, documents.remembering(), where)
-    found: dict[Term, str] = {}
+    found: dict[Term, WordInDocument] = {}
     for term in terms:
         stays = term.kind != "word" or not term.text.isalpha() or term.alternatives or words.has_stem(term)
         if not stays and (word := words.read_as(term, is_prefix=term == prefix)):
-            found[term] = word
+            found[term] = words.in_document(word)
             if len(found) > MAX_CORRECTED:
                 return {}
     return found
@@ -80,6 +81,10 @@ class _MatchingWords:
         fewest = min((edits for edits, _ in alike), default=0)
         nearest = [word for edits, word in alike if edits == fewest]
         return max(nearest, key=self._rank) if len(nearest) > 1 else next(iter(nearest), None)
+
+    def in_document(self, word: str) -> WordInDocument:
+        """A word with a document that has it."""
+        return WordInDocument(word, self._documents.document(int(self._rows(Term(word, 0, 0))[0])))
 
     def _passages(self, word: str) -> int:
         return self._documents.bm25.count_live(word) if self._allowed is None else len(self._rows(Term(word, 0, 0)))

@@ -108,7 +108,7 @@ class RemoteView:
 
     def corrections(
         self, terms: Sequence[Term], where: Filter | None, prefix: Term | None = None
-    ) -> Mapping[Term, str]:
+    ) -> Mapping[Term, WordInDocument]:
         """Not supported."""
         del terms, where, prefix
         self._refuse(_BY_TERMS)

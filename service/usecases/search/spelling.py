@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -10,8 +11,9 @@ from semblance_client.vocabulary.search import SearchRequest
 from semblance.models.protocols import Encoder
 from semblance.models.text import TokenizedText
 from semblance.models.tokenization.function_words import is_function_word
-from semblance.models.tokenization.terms import Term
-from semblance.service.ports.indexes import IndexReader
+from semblance.models.tokenization.terms import Term, places
+from semblance.service.ports.documents import CutDocuments
+from semblance.service.ports.indexes import IndexReader, WordInDocument
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.usecases.search.params import SearchParams
 from semblance.service.usecases.text_embedder import TextEmbedder
@@ -56,10 +58,13 @@ async def read_as(
     if not any(found):
         return params
     tokens = await texts.tokenize(encoder, params.queries, "query")
+    ids = list({word.document for words in found for word in words.values()})
+    documents = await access.read(lambda store: store.get_cut(request.collection, ids))
     read: list[str | None] = []
     for text, own, words in zip(tokens, terms, found, strict=True):
         prefix = _prefix(own, request)
-        kept = {term: word for term, word in words.items() if term == prefix or _is_typo(term, text, request)}
+        typos = {term: word for term, word in words.items() if term == prefix or _is_typo(term, text, request)}
+        kept = {term: _as_written(word, documents, text.text[term.start : term.end]) for term, word in typos.items()}
         read.append(_replaced(text.text, kept) if kept else None)
     return _read(params, read)
 
@@ -86,6 +91,17 @@ def _is_typo(term: Term, text: TokenizedText, request: SearchRequest) -> bool:
     starts, ends = text.spans[~text.special].T
     inside = (starts < term.end) & (term.start < ends)
     return int(inside.sum()) != 1
+
+
+def _as_written(word: WordInDocument, read: CutDocuments, typed: str) -> str:
+    """A word as its document writes it most often, but in small letters if the query's word is.
+
+    Its term has no accents, and a model may tell them from other letters.
+    """
+    text = read.searched(word.document).whole if word.document in read.documents else ""
+    forms = Counter(text[start:end] for start, end in places(text, [Term(word.word, 0, 0)])[word.word])
+    written = next((form for form, _ in forms.most_common(1)), word.word)
+    return written.lower() if typed.islower() else written
 
 
 def _replaced(text: str, words: Mapping[Term, str]) -> str:

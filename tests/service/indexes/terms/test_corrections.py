@@ -23,7 +23,7 @@ def documents() -> PassageRows:
 
 
 def corrected(documents: PassageRows, query: str, where: Filter | None = None) -> dict[str, str]:
-    return {term.text: word for term, word in corrections(query_terms(query), documents, where, None).items()}
+    return {term.text: found.word for term, found in corrections(query_terms(query), documents, where, None).items()}
 
 
 def test_the_near_word_beside_the_others_is_taken(documents: PassageRows) -> None:
