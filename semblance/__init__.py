@@ -5,7 +5,7 @@ Compare and explain texts without a server, under a model built in or from a fol
     from semblance import explain, load, similarity
 
     similarity("Owls hoot at night.", "At night you can hear owls.")
-    explain("Owls hoot at night.", "At night you can hear owls.").links
+    print(explain("Owls hoot at night.", "At night you can hear owls."))
     model = load(SentenceTransformer(...))
     similarity("Owls hoot.", ["It rains.", "An owl is heard."], measure="rcmd", model=model)
 
@@ -21,10 +21,10 @@ The same with token vectors from elsewhere:
 >>> b = embeddings("hoot owls", [(0, 4), (5, 9)], [[4, 3], [2, 0]])
 >>> round(similarity(a, b, measure="rcmd"), 6)
 0.98
->>> for link in explain(a, b, measure="rcmd").links:
-...     print(a.text.units()[link.left].text, b.text.units()[link.right].text, round(link.contribution, 6))
-owls owls 0.5
-hoot hoot 0.48
+>>> print(explain(a, b, measure="rcmd"))
+0.9800 by rcmd
+  owls = owls  +0.5000
+  hoot = hoot  +0.4800
 >>> measures()[:4]
 ('bag_jaccard', 'bertscore_f1', 'cmd', 'cosine')
 
@@ -39,11 +39,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias, cast, overload
 
 if TYPE_CHECKING:
+    from semblance_client import Explanation
+    from semblance_client.vocabulary.explanation import Granularity
     from sentence_transformers import SentenceTransformer
 
     from semblance.models.embeddings import Doubles, TokenEmbeddings
     from semblance.models.errors import SemblanceError
-    from semblance.models.explanation import Explanation
     from semblance.models.protocols import Encoder
     from semblance.models.runtime import Compute
     from semblance.models.text import Role, TokenizedText, Truncate
@@ -71,7 +72,7 @@ __all__ = [
 _MODULES = {
     "Compute": "semblance.models.runtime",
     "Encoder": "semblance.models.protocols",
-    "Explanation": "semblance.models.explanation",
+    "Explanation": "semblance_client",
     "SemblanceError": "semblance.models.errors",
     "TokenEmbeddings": "semblance.models.embeddings",
     "TokenizedText": "semblance.models.text",
@@ -176,16 +177,25 @@ def similarity(
 
 
 def explain(
-    a: Text, b: Text, *, measure: str = "rcmd_words", model: Model = "minilm-graded", words: bool = True
+    a: Text,
+    b: Text,
+    *,
+    measure: str = "rcmd_words",
+    model: Model = "minilm-graded",
+    granularity: Granularity = "word",
+    max_links: int = 200,
 ) -> Explanation:
-    """Decompose the score of two texts into links between their words.
+    """Decompose the score of two texts into links between their words, as `Client.explain` does.
+
+    It is a picture as the last line of a cell of a notebook, and text by `print`.
 
     Args:
         a: a text, or its embeddings.
         b: the same.
         measure: one of `measures()` whose score decomposes.
         model: as for `similarity`.
-        words: whether links are between words; otherwise between tokens.
+        granularity: whether links connect words or tokens.
+        max_links: number of links to keep, the strongest ones; `omitted` is the sum of the others.
 
     Raises:
         NotExplainable: the score does not decompose.
@@ -194,11 +204,14 @@ def explain(
     """
     from semblance.models.catalogue import explainable  # noqa: PLC0415 - imports numpy
     from semblance.models.embeddings import TokenEmbeddings  # noqa: PLC0415 - imports numpy
+    from semblance.service.usecases.explain.word_links import read_texts, strongest_links  # noqa: PLC0415 - likewise
 
     if not all(isinstance(each, str | TokenEmbeddings) for each in (a, b)):
         raise TypeError("explain takes two texts, or their embeddings: call it for each pair of a list")
-    explanation = explainable(measure).explain(*_embedded([a, b], model))
-    return explanation.by_word() if words else explanation
+    left, right = _embedded([a, b], model)
+    explanation = explainable(measure).explain(left, right)
+    links = explanation if granularity == "token" else explanation.by_word()
+    return strongest_links(links, measure, read_texts(left, right), granularity, max_links)
 
 
 def _embedded(texts: Sequence[Text], model: Model) -> list[TokenEmbeddings]:

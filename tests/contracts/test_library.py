@@ -49,13 +49,13 @@ def test_texts_are_compared_and_explained_by_the_default_model() -> None:
     assert reference == pytest.approx(float(loaded.similarity(vectors[:1], vectors[1:])), abs=1e-5)
     assert score != pytest.approx(reference, abs=1e-4)
     explanation = semblance.explain(*OWLS)
-    pairs = [(explanation.left[link.left].text, explanation.right[link.right].text) for link in explanation.links]
-    assert ("night", "night") in pairs
+    assert ("night", "night") in [explanation.words(link) for link in explanation.links]
     assert explanation.score == pytest.approx(semblance.similarity(*OWLS, measure="rcmd_words"))
     parts = sum(link.contribution for link in explanation.links) + explanation.special + explanation.omitted
     assert parts == pytest.approx(explanation.score, abs=1e-6)
-    tokens = semblance.explain(*OWLS, words=False)
-    assert {unit.text for unit in tokens.left} >= {"ho", "ot"} or len(tokens.left) > len(explanation.left)
+    tokens = semblance.explain(*OWLS, granularity="token")
+    assert len(tokens.a.tokens) > len(explanation.a.tokens)
+    assert tokens.score == pytest.approx(explanation.score)
 
 
 @pytest.mark.parametrize("measure", ["cosine", "rcmd", "negative_manhattan"])

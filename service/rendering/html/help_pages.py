@@ -1,7 +1,8 @@
-"""Pages of the documentation, from the Markdown of README.md and docs/."""
+"""Pages of the documentation, from the Markdown of README.md and docs/, and from notebooks."""
 
 from __future__ import annotations
 
+import json
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
@@ -18,8 +19,16 @@ from semblance.service.rendering.html.page import render
 CONTENTS = "docs/README"
 MOST_FOUND = 50  # sections of a search
 
-_PAGES = ("README.md", "C*.md", "docs/**/*.md", "clients/*/README.md", "service/adapters/*/README.md")
+_PAGES = (
+    "README.md",
+    "C*.md",
+    "docs/**/*.md",
+    "docs/notebooks/*.ipynb",
+    "clients/*/README.md",
+    "service/adapters/*/README.md",
+)
 _PICTURES = ("docs/images/*", "service/adapters/*/*.png")
+_SUFFIX = re.compile(r"\.(md|ipynb)$")
 _HEADING = re.compile(r"^#{1,6} (.+)$")
 _FENCE = re.compile(r"^\s*(```|~~~)")
 _NO_SLUG = re.compile(r"[^\w\- ]")
@@ -39,8 +48,8 @@ class Section:
 class HelpPages:
     """Pages in a folder that is laid out as the project.
 
-    A page is named by its path without `.md`, so that links between pages lead to the same pages here. A link to a file
-    that is not among them is text.
+    A page is named by its path without `.md` or `.ipynb`, so that links between pages lead to the same pages here. A
+    link to a file that is not among them is text.
 
     Args:
         root: the folder.
@@ -73,7 +82,7 @@ class HelpPages:
         """
         if name not in self._files:
             return None
-        tokens = _markdown().parse(self._files[name].read_text("utf-8"))
+        tokens = _markdown().parse(_text(self._files[name]))
         self._adjust(tokens, name)
         content = Markup(_markdown().renderer.render(tokens, _markdown().options, {}))  # nosec B704 # noqa: S704 - ours
         title = next(self._sections(name)).title
@@ -100,7 +109,7 @@ class HelpPages:
     def _sections(self, name: str) -> Iterator[Section]:
         """The sections of a page, each with the text up to the next heading."""
         title, anchor, lines, in_code = name, "", [], False
-        for line in self._files[name].read_text("utf-8").splitlines():
+        for line in _text(self._files[name]).splitlines():
             in_code ^= _FENCE.match(line) is not None
             heading = None if in_code else _HEADING.match(line)
             if heading is None:
@@ -132,9 +141,24 @@ class HelpPages:
         if not path or re.match(r"[a-z]+:", path):
             return href
         file = posixpath.normpath(posixpath.join(folder, path))
-        if file.removesuffix(".md") in self._files:
-            return path.removesuffix(".md") + mark + anchor
+        if _SUFFIX.sub("", file) in self._files:
+            return _SUFFIX.sub("", path) + mark + anchor
         return href if file in self.pictures else None
+
+
+def _text(file: Path) -> str:
+    """The Markdown of a page; a notebook's cells and their outputs, as text."""
+    text = file.read_text("utf-8")
+    if file.suffix != ".ipynb":
+        return text
+    parts = []
+    for cell in json.loads(text)["cells"]:
+        source = "".join(cell["source"])
+        parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+        for output in cell.get("outputs", ()):
+            shown = output["data"]["text/plain"] if "data" in output else output["text"]
+            parts.append("```text\n{}\n```".format("".join(shown).rstrip("\n")))
+    return "\n\n".join(parts) + "\n"
 
 
 def slug(heading: str) -> str:

@@ -164,6 +164,24 @@ def test_pages_lead_through_all_documents(client: Client) -> None:
     assert len(set(ids)) == len(ids) == client.collection("default").count
 
 
+async def test_all_documents_are_iterated_over_page_by_page(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setattr("semblance_client.calls.storage.MAX_PAGE", 9)
+    filter_ = {"category": {"in": ["shipping", "orders"]}}
+    with Client(url) as client:
+        expected = client.documents(filter=filter_, sort="category", descending=True, limit=1000).documents
+        assert len(expected) > 18
+        found = client.all_documents(filter=filter_, sort="category", descending=True)
+        assert next(found) == expected[0]
+        assert [*found] == expected[1:]
+        assert [*client.all_documents(filter={"category": "absent"})] == []
+        with pytest.raises(NotFound):
+            next(client.all_documents("absent"))
+    async with AsyncClient(url) as waiting:
+        assert [
+            each async for each in waiting.all_documents(filter=filter_, sort="category", descending=True)
+        ] == expected
+
+
 def test_models_and_measures_are_those_of_the_service(client: Client, http: httpx2.Client) -> None:
     served = http.get("/models").json()
     assert [each.model_dump(mode="json") for each in client.models()] == served["models"]

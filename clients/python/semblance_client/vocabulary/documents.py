@@ -21,7 +21,7 @@ from semblance_client.vocabulary.fields import (
     VersionText,
     documented,
 )
-from semblance_client.vocabulary.responses import RequestWarning, ResponseBody, Space, Usage, Warnings
+from semblance_client.vocabulary.responses import RequestWarning, ResponseBody, Space, Usage, Warnings, row
 
 
 def _decoded(value: object) -> bytes:
@@ -162,6 +162,10 @@ class Document(ResponseBody):
     id: str
     text: str
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
+
+    def record(self) -> dict[str, JsonValue]:
+        """Id, text and metadata as one row of a table, such as of `pandas.DataFrame`."""
+        return row({"id": self.id, "text": self.text}, self.metadata)
 
 
 class StoredDocument(Document):

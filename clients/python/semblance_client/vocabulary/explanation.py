@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Literal, Self, TypeAlias
+from typing import Annotated, Literal, Protocol, Self, TypeAlias
 
 from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -125,10 +125,17 @@ class Part:
         return len(self.words) == 1
 
 
+class TextPrinter(Protocol):
+    """The printer that IPython passes to objects with a text of their own."""
+
+    def text(self, text: str) -> None:
+        """Print it."""
+
+
 class Explanation(ResponseBody):
     """A score and its parts: the links' contributions, `special` and `omitted` sum to it.
 
-    In a notebook it is shown as marked texts with a table of links, as text by `print`.
+    In a notebook it is shown as marked texts with a table of links, in a terminal and by `print` as text.
 
     Example:
         >>> why = client.explain("my parcel never came", "my package has not arrived", max_links=2)
@@ -182,6 +189,14 @@ class Explanation(ResponseBody):
         if self.special:
             yield Part(("special tokens",), self.special)
 
+    def records(self) -> list[dict[str, str | float]]:
+        """Links as rows of a table, such as of `pandas.DataFrame`."""
+        return [
+            {"a": a, "b": b, "similarity": link.similarity, "contribution": link.contribution}
+            for link in self.links
+            for a, b in [self.words(link)]
+        ]
+
     def __str__(self) -> str:
         rows = [(" = ".join(map(shortened, part.words)), part.contribution) for part in self.parts()]
         width = max((len(label) for label, _ in rows), default=0)
@@ -189,6 +204,9 @@ class Explanation(ResponseBody):
         glossary = f", {self.by_glossary:+.4f} of it by glossary" if self.by_glossary else ""
         verdict = [str(self.same)] if self.same else []
         return "\n".join([*verdict, f"{self.score:.4f} by {self.measure}{glossary}", *lines])
+
+    def _repr_pretty_(self, printer: TextPrinter, _is_cycle: bool) -> None:
+        printer.text(str(self))
 
     def _repr_html_(self) -> str:
         from semblance_client.vocabulary.notebook import explanation_html  # noqa: PLC0415 - it imports this module

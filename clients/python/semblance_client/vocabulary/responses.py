@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, TypeAlias
 
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field, JsonValue
 
 from semblance_client.vocabulary.described import Described
 
@@ -60,6 +60,18 @@ Warnings: TypeAlias = Annotated[
     BeforeValidator(_first),
     Field(description=f"Empty if there are none; the first {MAX_WARNINGS} if there are more."),
 ]
+
+
+def row(columns: Mapping[str, JsonValue], metadata: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """A row of a table, without nulls.
+
+    A metadata field with the name of a column has `metadata.` before it.
+
+    >>> row({"id": "1", "score": 0.5, "probability": None}, {"score": 3, "year": 2026})
+    {'id': '1', 'score': 0.5, 'metadata.score': 3, 'year': 2026}
+    """
+    fields = {f"metadata.{name}" if name in columns else name: value for name, value in metadata.items()}
+    return {name: value for name, value in {**columns, **fields}.items() if value is not None}
 
 
 def shortened(text: str, most: int = 24) -> str:

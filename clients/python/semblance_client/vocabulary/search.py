@@ -37,15 +37,9 @@ from semblance_client.vocabulary.fields import (
     one_of,
     require_one_of,
 )
-from semblance_client.vocabulary.matching import (
-    MAX_FACETS,
-    FacetRequest,
-    Facets,
-    SortRequest,
-    require_each_once,
-)
+from semblance_client.vocabulary.matching import MAX_FACETS, FacetRequest, Facets, SortRequest, require_each_once
 from semblance_client.vocabulary.prune import DroppedSentence, Keep, KeptSentence, KeptTotals
-from semblance_client.vocabulary.responses import Probability, ResponseBody, Scored, Usage, Warnings
+from semblance_client.vocabulary.responses import Probability, ResponseBody, Scored, Usage, Warnings, row
 
 MAX_PASSAGES = 20
 MAX_GROUP = 100
@@ -375,6 +369,11 @@ class Hit(ResponseBody):
     sentences: HitSentences | None = None
     """Null without `keep`."""
     explanation: Explanation | None = None
+
+    def record(self) -> dict[str, JsonValue]:
+        """Id, scores, text and metadata as one row of a table, such as of `pandas.DataFrame`."""
+        columns = {name: getattr(self, name) for name in ("id", "score", "rerank_score", "probability", "text")}
+        return row(columns, self.metadata)
 
 
 class Hits(ResponseBody):
