@@ -1,9 +1,10 @@
-"""Hosts, networks, origins and addresses of databases, as settings have them."""
+"""Hosts, networks, origins, folders and addresses of databases, as settings have them."""
 
 from __future__ import annotations
 
 import ipaddress
 import re
+from pathlib import Path
 from typing import Annotated, TypeAlias
 
 from pydantic import AfterValidator, PostgresDsn, RedisDsn, SecretStr
@@ -102,6 +103,17 @@ def _postgres_url(url: SecretStr) -> SecretStr:
     return url
 
 
+def place_of(url: SecretStr) -> str:
+    """Hosts and name of a PostgreSQL database, without user and password.
+
+    >>> place_of(SecretStr("postgresql://me:secret@db.example,[::1]:6000/texts?sslmode=require"))
+    'db.example:5432,[::1]:6000/texts'
+    """
+    address = PostgresDsn(url.get_secret_value())
+    hosts = ",".join(f"{host['host'] or 'localhost'}:{host['port'] or 5432}" for host in address.hosts())
+    return f"{hosts}{address.path or ''}"
+
+
 def _milvus_url(url: SecretStr) -> SecretStr:
     """`url` of a Milvus server, or empty. Raises ValueError without repeating it."""
     address = url.get_secret_value()
@@ -122,6 +134,7 @@ def _redis_url(url: SecretStr) -> SecretStr:
     return url
 
 
+Folder: TypeAlias = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
 Host: TypeAlias = Annotated[str, AfterValidator(_host)]
 Hosts: TypeAlias = Annotated[str, AfterValidator(_hosts)]
 Networks: TypeAlias = Annotated[str, AfterValidator(_networks)]

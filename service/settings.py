@@ -60,7 +60,7 @@ class Settings(BaseSettings):
         "`https://app.example.org`; `*` is not allowed.",
     )
 
-    home: Path = Field(Path("~/.semblance"), description="Folder of the documents; created if missing.")
+    home: addresses.Folder = Field(Path("~/.semblance"), description="Folder of the documents; created if missing.")
     database_url: addresses.PostgresUrl = Field(
         SecretStr(""),
         description="PostgreSQL database shared by several replicas, such as "
