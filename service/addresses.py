@@ -15,6 +15,7 @@ _NAME = re.compile(r"[a-z0-9_.-]+", re.IGNORECASE)
 _MILVUS = re.compile(
     r"milvuss?://([^:@/?#]+:[^:@/?#]+@)?([a-z0-9_.-]+|\[[0-9a-f:]+\]):\d{1,5}(/[a-z0-9_]*)?", re.IGNORECASE
 )
+_STRAY_AT = re.compile(r"[@/?#].*@")
 _ORIGIN = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:\d{1,5})?")  # in lower case, as browsers send it
 
 
@@ -93,14 +94,16 @@ def _origins(value: str) -> str:
 
 
 def _postgres_url(url: SecretStr) -> SecretStr:
-    """`url` of one PostgreSQL server, or empty. Raises ValueError without repeating it."""
+    """`url` of one or several PostgreSQL servers, or empty.
+
+    Raises ValueError without repeating it.
+    """
     try:
-        address = url.get_secret_value()
-        if address and len(PostgresDsn(address).hosts()) != 1:
-            raise ValueError  # noqa: TRY301 - reworded below
+        if address := url.get_secret_value():
+            PostgresDsn(address)
     except ValueError:
         raise ValueError("it must look like postgresql://user:password@host:5432/name") from None
-    return url
+    return _with_one_at(url)
 
 
 def place_of(url: SecretStr) -> str:
@@ -131,6 +134,18 @@ def _redis_url(url: SecretStr) -> SecretStr:
         RedisDsn(url.get_secret_value())
     except ValueError:
         raise ValueError("it must look like redis://user:password@host:6379/0, or rediss:// for TLS") from None
+    return _with_one_at(url)
+
+
+def _with_one_at(url: SecretStr) -> SecretStr:
+    """`url`, in which one more `@` would make a part of the password a host.
+
+    Raises ValueError without repeating it.
+    """
+    if _STRAY_AT.search(url.get_secret_value().partition("://")[2]):
+        raise ValueError(
+            "percent-encode @ / # ? in the password, as %40 %2F %23 %3F: one @ may be left, before the host"
+        )
     return url
 
 

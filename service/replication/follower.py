@@ -18,7 +18,7 @@ from semblance.service.ports.indexes import IndexState
 from semblance.service.replication.change_feed import Stopped
 from semblance.service.replication.copier import Copier
 from semblance.service.replication.local_node import LocalNode
-from semblance.service.replication.primary import STOP_S, Primary
+from semblance.service.replication.primary import STOP_S, Primary, StartWait
 
 log = logging.getLogger(__name__)
 
@@ -77,10 +77,11 @@ class Follower:
     async def start(self) -> None:
         """Load the copy and catch up once; without the primary, serve a complete copy as it is.
 
-        Waits for the primary if the copy is incomplete.
+        Waits for the primary if the copy is incomplete. Raises StoreUnavailable if it refuses this process for good.
         """
         await self._local.refresh_indexes()
-        warned = False
+        timeouts = self._primary.timeouts
+        waiting = StartWait("waiting for the database, since its copy is incomplete", timeouts.poll_s, self._clock)
         while not self.complete:
             try:
                 await self._in_thread(partial(self._bring_up_all, *await self._read_primary()))
@@ -89,10 +90,7 @@ class Follower:
                 if self.complete:
                     log.warning("serving the last state of the copy: %s", error)
                     break
-                if not warned:
-                    log.warning("waiting for the database, since its copy is incomplete: %s", error)
-                warned = True
-                await asyncio.sleep(self._primary.timeouts.poll_s)
+                await waiting.after(error)
         self._caught_up_at = self._clock()
 
     async def keep_following(self) -> None:
