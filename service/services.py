@@ -34,11 +34,9 @@ class MetricsPage:
     metrics: Metrics
     collections: CollectionAccess
     show_store: Callable[[Metrics], None]
-    left_out: Callable[[], int]
 
     async def exposition(self) -> bytes:
         """The page in the text format of Prometheus."""
         self.metrics.set_collections(await self.collections.states())
         self.show_store(self.metrics)
-        self.metrics.set_left_out(self.left_out())
         return self.metrics.exposition()

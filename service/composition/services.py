@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
+from shutil import disk_usage
 
 from semblance.models.model_files.cross_encoder import CrossEncoderFiles
 from semblance.models.model_files.source import ModelFiles
@@ -84,6 +85,12 @@ async def open_services(
             def left_out() -> int:
                 return stores.failed() + len(unserved.models_of)
 
+            def show(metrics: Metrics) -> None:
+                stores.show(metrics)
+                metrics.set_left_out(left_out())
+                free_bytes = disk_usage(settings.home.expanduser()).free
+                metrics.set_disk(writable=stores.optional["store_writable"](), free_bytes=free_bytes)
+
             readiness.optional = {
                 "models_served": lambda: not models.refused,
                 "collections": lambda: not left_out(),
@@ -93,7 +100,7 @@ async def open_services(
             truncations = read_truncations(settings.truncate, [*models.files, *models.refused])
             texts = TextEmbedder(worker, cache, metrics, settings.max_text_chars, truncations)
             use_cases = _use_cases(settings, models, stores, texts, metrics)
-            page = MetricsPage(metrics, stores.collections, stores.show, left_out)
+            page = MetricsPage(metrics, stores.collections, show)
             await unserved.look()
             async with running(unserved.keep_looking()):
                 yield Services(settings, models, metrics, readiness, drawing, SentFiles(), page, *use_cases)

@@ -95,6 +95,8 @@ class Metrics:
             "semblance_collections_left_out",
             "Collections that were not copied, or need a model that is not served.",
         )
+        self._store_writable = gauge("semblance_store_writable", "Whether the last write met no full or failing disk.")
+        self._disk_free = gauge("semblance_disk_free_bytes", "Free space on the disk of SEMBLANCE_HOME.")
         for outcome in ("hit", *_values(Miss)):  # a rate needs the zero that came before
             self.cache_lookups.labels(outcome)
         for found in _values(LookupOutcome):
@@ -162,6 +164,11 @@ class Metrics:
     def set_left_out(self, collections: int) -> None:
         """Set the number of collections that are not served here."""
         self._left_out.set(collections)
+
+    def set_disk(self, *, writable: bool, free_bytes: int) -> None:
+        """Set the gauges of the disk of this process, and of that of the store."""
+        self._store_writable.set(writable)
+        self._disk_free.set(free_bytes)
 
     def set_store(self, *, reachable: bool, seconds_since_contact: float) -> None:
         """Set the gauges of a primary database elsewhere."""

@@ -19,17 +19,17 @@ from semblance.service.replication.change_feed import Stopped
 from semblance.service.replication.copier import Copier
 from semblance.service.replication.local_node import LocalNode
 from semblance.service.replication.primary import STOP_S, Primary, StartWait
+from semblance.service.replication.retries import log_failure
 
 log = logging.getLogger(__name__)
 
-RETRY_S = 30.0  # a collection that could not be copied is tried again after this, or when it changes
+RETRY_S = 30.0  # a collection that could not be copied is tried again after this
 
 
 @dataclass(slots=True)
 class _FailedCopy:
     """A collection that could not be copied; `stale` if an earlier version is served."""
 
-    collection: Collection
     stale: bool
     retry_at: float
 
@@ -201,17 +201,17 @@ class Follower:
     def _try(self, name: str, source: Collection | None, act: Callable[[], None]) -> None:
         """Run `act`, so that a collection that cannot be copied does not keep the others from it."""
         failed = self._failed.get(name)
-        if failed is not None and failed.collection == source and self._clock() < failed.retry_at:
+        if failed is not None and self._clock() < failed.retry_at:
             return
         try:
             act()
         except (StoreUnavailable, Stopped):
             raise
-        except Exception:
-            log.exception("collection %s could not be copied; retrying in %g s", name, RETRY_S)
+        except Exception as error:  # noqa: BLE001 - it is logged
+            log_failure(log, f"collection {name} could not be copied; retrying in {RETRY_S:g} s", error)
             if source is not None:
                 stale = any(collection.name == name for collection, _ in self._copy.sizes())  # only complete ones
-                self._failed[name] = _FailedCopy(source, stale, self._clock() + RETRY_S)
+                self._failed[name] = _FailedCopy(stale, self._clock() + RETRY_S)
         else:
             self._failed.pop(name, None)
 
