@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 
 
 def log_failure(log: logging.Logger, what: str, error: Exception) -> None:
-    """Log a failure; without a traceback that of a full or failing disk, where the message says all."""
+    """Log a failure with its traceback, except that of a full or failing disk."""
     of_disk = isinstance(error, StoreFull | StoreFailed) or getattr(error, "errno", None) == errno.ENOSPC
     log.error("%s: %s", what, error, exc_info=None if of_disk else error)
 
