@@ -18,6 +18,7 @@ LogFormat: TypeAlias = Literal["auto", "json", "text"]
 
 MIB = 1024 * 1024
 CLIENT_KEY = "SEMBLANCE_CLIENT_KEY"  # of the command line and the benchmarks; the service does not read it
+CLIENT_URL = "SEMBLANCE_URL"  # likewise
 
 
 class Settings(BaseSettings):
@@ -296,4 +297,4 @@ def read_settings(**overrides: object) -> Settings:
 def _known_variables() -> set[str]:
     # of scripts, and a folder of data and a server of benchmarks and tests; the service does not read them
     others = {"SEMBLANCE_VENV", "SEMBLANCE_DATA", "SEMBLANCE_TEST_MILVUS"}
-    return {f"SEMBLANCE_{name.upper()}" for name in Settings.model_fields} | others | {CLIENT_KEY}
+    return {f"SEMBLANCE_{name.upper()}" for name in Settings.model_fields} | others | {CLIENT_KEY, CLIENT_URL}

@@ -157,12 +157,13 @@ def test_index_offline_requires_that_no_service_runs(tmp_path: Path) -> None:
     ran = semblance(*add_few, "--home", str(home), SEMBLANCE_MODELS=models)
     assert ran.returncode == 0, ran.stderr
     assert "300 documents stored in c" in ran.stderr
-    with served(home, models=models) as (_, api):
+    with served(home, models=models) as (service, api):
         assert api.get("/collections/c")["count"] == 300
         assert api.hits(WORDS[7], collection="c", k=1)[0]["text"] == WORDS[7]
         for arguments in (add_few, ("index", "verify")):
             refused = failed(*arguments, "--home", str(home), SEMBLANCE_MODELS=models)
-            assert "another process serves the documents" in refused
+            assert f"another process serves the documents in {home}, already running at {service.url} (" in refused
+        assert "words" in semblance("collections", "--home", str(home)).stdout
     verified = semblance("index", "verify", "--home", str(home))
     assert verified.returncode == 0, verified.stdout + verified.stderr
     assert "No faults found." in verified.stdout
@@ -224,7 +225,7 @@ def test_verify_reports_an_unreadable_database(tmp_path: Path) -> None:
 def test_index_reports_an_unreachable_service(tmp_path: Path) -> None:
     file = write_json(tmp_path / "one.jsonl", {"id": "1", "text": "x"})
     said = failed("index", str(file), "--collection", "c", "--url", "http://127.0.0.1:9")
-    assert "is the service running there?" in said
+    assert "is the service running there? Name its address with --url" in said
 
 
 def test_index_fills_an_existing_collection_with_other_settings(api: Api, url: str, tmp_path: Path) -> None:
