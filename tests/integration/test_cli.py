@@ -108,6 +108,15 @@ def test_index_reads_the_export_of_a_spreadsheet(api: Api, url: str, tmp_path: P
     assert (document["text"], document["metadata"]) == ("Three", {})
 
 
+def test_index_says_why_rows_have_no_id_and_which_are_empty(api: Api, url: str, tmp_path: Path) -> None:
+    rows = ("Nr;Nachricht", "1000;Wo ist mein Paket?", " ; ", ";", "1000;Die Lampe flackert immer.")
+    ran = semblance("index", str(file := write(tmp_path / "messages.csv", *rows)), "--collection", "nr", "--url", url)
+    assert ran.returncode == 0, ran.stderr
+    assert "text: Nachricht; id: line number, because Nr repeats (1000)" in ran.stderr
+    assert f"{file}: left out: rows without a value 2" in ran.stderr
+    assert api.get("/collections/nr/documents/messages.csv:5")["metadata"] == {"Nr": 1000}
+
+
 @pytest.mark.parametrize(("suffix", "stored"), [(".csv.gz", 300), (".jsonl", 0)])
 def test_index_resumes_after_the_service_was_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, stored: int
