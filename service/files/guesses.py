@@ -64,8 +64,8 @@ def guessed_fields(source: RowSource, fields: DocumentFields) -> DocumentFields:
     if not known:
         return fields  # without rows, or with none that is an object: each will be rejected with its reason
     texts = _texts(fields.file, known)
-    name, reason = (fields.id, "") if fields.id else _id(source, known)
-    return DocumentFields(fields.file, name, texts, fields.casts, reason)
+    name, no_id = _id(source, known) if fields.id is None else (fields.id, "")
+    return DocumentFields(fields.file, name, texts, fields.casts, no_id)
 
 
 def _has_text(source: RowSource) -> bool:

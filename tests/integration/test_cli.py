@@ -108,6 +108,21 @@ def test_index_reads_the_export_of_a_spreadsheet(api: Api, url: str, tmp_path: P
     assert (document["text"], document["metadata"]) == ("Three", {})
 
 
+def test_index_names_documents_of_files_that_left_the_folder(url: str, tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    index = ("index", str(folder), "--collection", "left", "--url", url)
+    for name in ("a.md", "b.md", "sub/c.md"):
+        write(folder / name, f"# Note {name}", "It rains.")
+    assert "no longer" not in semblance(*index).stderr
+    assert "no longer" not in semblance(*index).stderr
+    (folder / "sub" / "c.md").unlink()
+    (folder / "a.md").unlink()
+    again = semblance(*index)
+    assert again.returncode == 0
+    said = f"{folder}: no longer has the files of stored documents: 2 (a.md, sub/c.md); if they are of this folder, "
+    assert f"{said}`semblance delete left ID ...` deletes them" in again.stderr
+
+
 def test_index_says_why_rows_have_no_id_and_which_are_empty(api: Api, url: str, tmp_path: Path) -> None:
     rows = ("Nr;Nachricht", "1000;Wo ist mein Paket?", " ; ", ";", "1000;Die Lampe flackert immer.")
     ran = semblance("index", str(file := write(tmp_path / "messages.csv", *rows)), "--collection", "nr", "--url", url)

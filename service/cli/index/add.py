@@ -17,6 +17,7 @@ from semblance_client.calls.upload import RETRY_FOR_S, stored_batch
 from semblance_client.vocabulary.collections import CollectionRequest
 
 from semblance.models.errors import BadDataSet, SemblanceError
+from semblance.service.cli.index.leftovers import leftovers
 from semblance.service.cli.index.rows import DocumentRows
 from semblance.service.cli.index.upload import FileUpload
 from semblance.service.cli.toolbox.exits import exit_on
@@ -153,6 +154,8 @@ def _store_online(url: str, collection: str, upload: FileUpload) -> None:
         try:
             with upload.bar() as acknowledge:
                 client.upload(upload.rows, collection, progress=acknowledge, retry_for_s=RETRY_FOR_S, rejected="report")
+            if isinstance(upload.source, PageFolder) and upload.file.is_dir() and not missing:
+                upload.note(leftovers(client, collection, upload.file, upload.source))
         finally:
             if missing and not upload.rows.outcome.upserted:
                 with suppress(ServiceError):

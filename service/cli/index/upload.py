@@ -77,6 +77,11 @@ class FileUpload:
 
             yield acknowledge
 
+    def note(self, line: str) -> None:
+        """Print a line, if there is one."""
+        if line:
+            print_line(self.console, line)
+
     def print(self, collection: str) -> None:
         """List rejected rows and those with warnings, and print the counts."""
         outcome, unit = self.rows.outcome, self.source.unit
