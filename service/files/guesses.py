@@ -64,8 +64,8 @@ def guessed_fields(source: RowSource, fields: DocumentFields) -> DocumentFields:
     if not known:
         return fields  # without rows, or with none that is an object: each will be rejected with its reason
     texts = _texts(fields.file, known)
-    name, no_id = _id(source, known) if fields.id is None else (fields.id, "")
-    return DocumentFields(fields.file, name, texts, fields.casts, no_id)
+    id_field, no_id = _id(source, known) if fields.id is None else (fields.id, "")
+    return DocumentFields(fields.file, id_field, texts, fields.casts, no_id)
 
 
 def _has_text(source: RowSource) -> bool:
@@ -98,7 +98,7 @@ def _texts(file: str, known: Mapping[str, _Field]) -> tuple[str, ...]:
 
 
 def _id(source: RowSource, known: Iterable[str]) -> tuple[str | None, str]:
-    """A field that is named like an id and whose values are, over all rows, unique; or why one is not."""
+    """A field that is named like an id and has unique values in all rows; else why one is not."""
     reasons: list[str] = []
     seen: dict[str, set[int]] = {name: set() for name in known if _ID.search(_CAMEL_CASE.sub("_", name.strip()))}
     for row in source.rows() if seen else ():

@@ -123,7 +123,7 @@ def test_index_names_documents_of_files_that_left_the_folder(url: str, tmp_path:
     assert f"{said}`semblance delete left ID ...` deletes them" in again.stderr
 
 
-def test_index_says_why_rows_have_no_id_and_which_are_empty(api: Api, url: str, tmp_path: Path) -> None:
+def test_index_says_why_rows_have_no_id(api: Api, url: str, tmp_path: Path) -> None:
     rows = ("Nr;Nachricht", "1000;Wo ist mein Paket?", " ; ", ";", "1000;Die Lampe flackert immer.")
     ran = semblance("index", str(file := write(tmp_path / "messages.csv", *rows)), "--collection", "nr", "--url", url)
     assert ran.returncode == 0, ran.stderr

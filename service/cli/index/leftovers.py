@@ -12,7 +12,7 @@ SHOWN = 5  # ids
 
 
 def leftovers(client: Client, collection: str, path: Path, folder: PageFolder) -> str:
-    """Say which stored documents name a file that the folder does not have; nothing if there is none.
+    """Line about stored documents that name a file which the folder lacks; empty without any.
 
     They are only named: those of another folder in the same collection look alike.
     """
@@ -25,6 +25,6 @@ def leftovers(client: Client, collection: str, path: Path, folder: PageFolder) -
         return ""
     more = f" and {len(ids) - SHOWN:,} more" if len(ids) > SHOWN else ""
     return (
-        f"{path}: no longer has the files of stored documents: {len(ids):,} ({', '.join(ids[:SHOWN])}{more}); if they are "
-        f"of this folder, `semblance delete {collection} ID ...` deletes them"
+        f"{path}: no longer has the files of stored documents: {len(ids):,} ({', '.join(ids[:SHOWN])}{more}); if they "
+        f"are of this folder, `semblance delete {collection} ID ...` deletes them"
     )
