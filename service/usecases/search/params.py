@@ -20,6 +20,7 @@ from semblance.service.usecases.request_fields import (
     require_at_most,
 )
 from semblance.service.usecases.search.choice import Choice
+from semblance.service.usecases.search.ordering import Step
 from semblance.service.usecases.text_embedder import InputText
 
 # they contain nine of the ten best by rcmd, or more, on real collections: benchmarks/quality/candidates.py
@@ -33,6 +34,7 @@ class SearchParams:
 
     Attributes:
         mode: how the documents are found.
+        steps: numbers of candidates, fewest first; the last has enough for the page.
         read_as: the queries that replace those of the request; None where one is as it was sent.
         glossary: of the collection.
     """
@@ -40,7 +42,7 @@ class SearchParams:
     request: SearchRequest
     mode: Mode
     queries: Sequence[InputText]
-    candidates: int
+    steps: Sequence[Step]
     where: Filter | None
     min_version: Version | None
     read_as: Sequence[str | None]
@@ -61,7 +63,7 @@ class SearchParams:
             request=request,
             mode=mode,
             queries=queries,
-            candidates=request.candidates or _candidates(request, mode, limits.max_candidates),
+            steps=_steps(request, mode, limits.max_candidates),
             where=requested_filter(request.filter),
             min_version=requested_version(request.min_version),
             read_as=[None] * len(queries),
@@ -85,6 +87,16 @@ class SearchParams:
             )
         ranked = count * self.ranked
         require_at_most("/candidates", ranked, limits.max_hits, "hits to choose from (queries times candidates)")
+
+    @property
+    def candidates(self) -> int:
+        """Number of candidates."""
+        return self.steps[-1].candidates
+
+    @property
+    def sizes(self) -> Sequence[int]:
+        """Numbers of candidates of all steps."""
+        return [step.candidates for step in self.steps]
 
     @property
     def choice(self) -> Choice:
@@ -124,8 +136,19 @@ class SearchParams:
         return self.candidates if more else self.page.stop
 
 
-def _candidates(request: SearchRequest, mode: Mode, most: int) -> int:
-    """Enough for the hits: of two lists, half of the candidates may come from each."""
-    hits = request.offset + request.k
+def _steps(request: SearchRequest, mode: Mode, most: int) -> list[Step]:
+    """Twice as many candidates in each step, whose hits come behind those of the steps before.
+
+    Of two lists, half of the candidates may come from each. What needs all candidates at once has one step.
+    """
+    size, wanted = DEFAULT_CANDIDATES, request.offset + request.k
+    at_once = request.sort or request.group_by or request.diversity or request.rerank_model
+    if request.candidates or at_once:
+        size = request.candidates or max(size, request.k)
+        return [Step(size, size)]
     lists = 1 if mode in ("vector", "lexical") else 2
-    return max(DEFAULT_CANDIDATES, hits, min(lists * hits, most))
+    steps = [Step(size, size // lists)]
+    while steps[-1].hits < wanted and size < most:
+        size = min(2 * size, most)
+        steps.append(Step(size, size // lists if size < most else size))
+    return steps
