@@ -69,3 +69,17 @@ def requested_version(text: object, pointer: str = "/min_version") -> Version | 
         return Version.parse(text if isinstance(text, str) else "")
     except ValueError as error:
         raise InvalidRequest([Problem(pointer, "bad_version", str(error))]) from error
+
+
+def requested_versions(texts: Sequence[object]) -> list[Version | None]:
+    """The `if_version` of each document. Raises InvalidRequest, which names all bad ones."""
+    versions: list[Version | None] = []
+    problems: list[Problem] = []
+    for i, text in enumerate(texts):
+        try:
+            versions.append(requested_version(text, f"/documents/{i}/if_version"))
+        except InvalidRequest as error:
+            problems += error.problems
+    if problems:
+        raise InvalidRequest(problems)
+    return versions

@@ -51,6 +51,11 @@ def test_lists_in_place_of_objects_are_told_the_form(api: Api, path: str, body: 
             {"documents": [{"id": "same", "text": "x"}] * 3},
             "/documents/0/id and 2 more: ",
         ),
+        (
+            "/collections/default/documents",
+            {"documents": [{"id": name, "text": "x", "if_version": "9"} for name in "ab"]},
+            "/documents/0/if_version and 1 more: ",
+        ),
     ],
 )
 def test_equal_problems_are_one_message_and_keep_their_places(
