@@ -12,14 +12,18 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
+from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 from semblance_client.vocabulary.fields import MAX_CONDITIONS, Scalar
 from semblance_client.vocabulary.responses import RequestWarning
 
+from semblance.service.close_names import did_you_mean
 from semblance.service.errors import pointer_to, shorten
 
 ValueType: TypeAlias = Literal["null", "boolean", "number", "string"]  # values of two types are never equal
@@ -34,6 +38,7 @@ _PLURAL: Mapping[ValueType, str] = {
 MAX_DEPTH = 8
 _SHOWN_CHARS = 100  # of a field's name in a message
 _BOUNDS = ("gt", "gte", "lt", "lte")
+_LIKE_A_DATE = re.compile(r"(\d{4}([./-])\d{1,2}\2\d{1,2}|\d{1,2}([./-])\d{1,2}\3\d{4})(?!\d)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,16 +181,25 @@ def scalars(value: object) -> list[Scalar]:
     return [each for each in values if each is None or isinstance(each, str | int | float | bool)]
 
 
-def mismatches(where: Filter, types_in: Callable[[str], Collection[ValueType]]) -> list[RequestWarning]:
-    """Warnings of the conditions that no document can meet, whatever the values.
+def mismatches(
+    where: Filter,
+    types_in: Callable[[str], Collection[ValueType]],
+    named: Mapping[str, str] = MappingProxyType({}),
+    fields: Callable[[], Iterable[str]] = tuple,
+) -> list[RequestWarning]:
+    """Warnings of the conditions that no document can meet, whatever the values, and of unknown fields.
 
     Also inside of a `Not`, which then matches everything.
 
     Args:
         where: the filter.
         types_in: the types of the values that documents have in a field; empty if none has the field.
+        named: other fields of the request, by the pointers to them.
+        fields: those that documents have.
     """
-    return [notice for condition in _conditions(where) if (notice := _mismatch(condition, types_in(condition.field)))]
+    found = [_mismatch(condition, types_in(condition.field), fields) for condition in _conditions(where)]
+    unknown = [_unknown_field(pointer, field, fields) for pointer, field in named.items() if not types_in(field)]
+    return [*filter(None, found), *unknown]
 
 
 def _meets(condition: Condition | Exists, value: Scalar) -> bool:
@@ -220,15 +234,43 @@ def _conditions(where: Filter) -> Iterator[Condition]:
             yield where
 
 
-def _mismatch(condition: Condition, present: Collection[ValueType]) -> RequestWarning | None:
-    field, wanted = _shown(condition.field), condition.types
+def _mismatch(
+    condition: Condition, present: Collection[ValueType], fields: Callable[[], Iterable[str]]
+) -> RequestWarning | None:
+    pointer, field, wanted = f"/filter{condition.pointer}", _shown(condition.field), condition.types
     if not present:
-        detail = f"no document of the collection has a value to compare in the metadata field {field}"
-        return RequestWarning(pointer=f"/filter{condition.pointer}", code="unknown_filter_field", detail=detail)
+        return _unknown_field(pointer, condition.field, fields)
     if wanted and wanted.isdisjoint(present):
         detail = f"the documents have {_listed(present)} in the metadata field {field}, never {_listed(wanted)}"
-        return RequestWarning(pointer=f"/filter{condition.pointer}", code="filter_type_mismatch", detail=detail)
+        return RequestWarning(pointer=pointer, code="filter_type_mismatch", detail=detail)
+    if isinstance(condition, Between) and (bound := _unread_date(condition)):
+        detail = f"{_shown(bound)} is compared as a string: write dates as 2026-05-31 or 2026-05-31T12:00:00Z"
+        return RequestWarning(pointer=pointer, code="unread_date", detail=detail)
     return None
+
+
+def _unknown_field(pointer: str, field: str, fields: Callable[[], Iterable[str]]) -> RequestWarning:
+    detail = f"no document of the collection has a value to compare in the metadata field {_shown(field)}"
+    return RequestWarning(pointer=pointer, code="unknown_metadata_field", detail=detail + did_you_mean(field, fields()))
+
+
+def _unread_date(bounds: Between) -> str | None:
+    """A bound that looks like a date, and is none as ISO 8601 writes them."""
+    texts = [each for each in (bounds.low, bounds.high) if isinstance(each, str)]
+    return next((each for each in texts if _LIKE_A_DATE.match(each) and seconds_of(each) is None), None)
+
+
+def seconds_of(date: str) -> float | None:
+    """Seconds since 1970 of a date in ISO 8601, in UTC without a time zone; None if it is in another form.
+
+    >>> seconds_of("1970-01-02"), seconds_of("02.01.1970")
+    (86400.0, None)
+    """
+    try:
+        time = datetime.fromisoformat(date)
+    except ValueError:
+        return None
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
 
 def _listed(types: Iterable[ValueType]) -> str:

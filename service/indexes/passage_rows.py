@@ -123,9 +123,9 @@ class PassageRows:
         mask[row_numbers(self.allowed(where))] = True
         return mask
 
-    def mismatches(self, where: Filter) -> list[RequestWarning]:
-        """Warnings of the conditions that no document can meet."""
-        return mismatches(where, self._postings.types_in)
+    def mismatches(self, where: Filter, named: Mapping[str, str]) -> list[RequestWarning]:
+        """Warnings of the conditions that no document can meet, and of other fields that none has."""
+        return mismatches(where, self._postings.types_in, named, self._postings.fields)
 
     def count_facets(
         self, where: Filter | None, facets: Mapping[str, FacetQuery], among: Sequence[str] | None

@@ -68,6 +68,34 @@ def test_equal_problems_are_one_message_and_keep_their_places(
     assert places[0] == details.partition(":")[0].partition(" ")[0]
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "ends"),
+    [
+        ("/search", {"query": "x", "colection": "default"}, ["did you mean `collection`?"]),
+        ("/search", {"query": "x", "size": 3, "from": 1}, ["did you mean `k`?", "did you mean `offset`?"]),
+        ("/search", {"query": "x", "threshold": 0.5, "mesure": "rcmd"}, ["mean `min_score`?", "mean `measure`?"]),
+        ("/search", {"query": "x", "facets": [{"feld": "a"}]}, ["did you mean `field`?", "it is required"]),
+        ("/search", {"query": "x", "highlight": {"charz": 30}}, ["did you mean `chars`?"]),
+        ("/search", {"query": "x", "zzz": 1}, ["the schema has no such field"]),
+        ("/collections/default/list", {"size": 3}, ["did you mean `limit`?"]),
+        (
+            "/collections/default/documents",
+            {"documents": [{"id": "1", "text": "x", "color": "red", "txt": "y"}]},
+            ["belong into `metadata`", "did you mean `text`?"],
+        ),
+    ],
+)
+def test_unknown_fields_get_the_name_that_is_meant(api: Api, path: str, body: object, ends: list[str]) -> None:
+    details = [each["detail"] for each in api.post(path, body).json()["errors"]]
+    assert len(details) == len(ends)
+    assert all(any(detail.endswith(end) for detail in details) for end in ends), details
+
+
+def test_an_unknown_field_of_a_line_gets_the_name_that_is_meant(api: Api) -> None:
+    [line, _] = api.lines("default", b'{"id": "1", "text": "x", "color": "red"}')
+    assert line["errors"][0]["detail"].endswith("belong into `metadata`")
+
+
 def test_other_shapes_tell_each_kind_of_problem_once(api: Api) -> None:
     texts = ["fine", *[""] * MANY, "\x00", "word " * 30_000, *["\x00"] * 9]
     openai = api.post("/v1/embeddings", {"model": "minilm", "input": texts}).json()["message"]

@@ -36,7 +36,7 @@ from semblance.service.usecases.search.hits import (
     missing_terms,
 )
 from semblance.service.usecases.search.ordering import NO_WEIGHTS, ordered
-from semblance.service.usecases.search.params import RESCORED_PASSAGES, SearchParams
+from semblance.service.usecases.search.params import RESCORED_PASSAGES, SearchParams, warned
 from semblance.service.usecases.search.rescoring import PassageScorer, Scores, ScoreSource
 from semblance.service.usecases.search.results import (
     HIGHLIGHT_MEASURE,
@@ -187,6 +187,7 @@ class SearchSession:
         source: ScoreSource,
     ) -> SearchResults:
         params = self.params
+        metadata = [hit.document.metadata for found in hits for hit in found]
         asked = zip(params.queries, params.read_as, hits, kept, facets, index.found, self.evidence, strict=True)
         return SearchResults(
             results=[
@@ -210,7 +211,7 @@ class SearchSession:
             scored_from=source,
             version=str(index.version),
             truncated=list(self.queries.truncated),
-            warnings=[*self.queries.warnings, *index.warnings],
+            warnings=[*self.queries.warnings, *warned(params.request, index.warnings, metadata)],
             usage=Usage(tokens=self.queries.tokens, passages=self.queries.passages),
         )
 
