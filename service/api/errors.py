@@ -17,7 +17,7 @@ from starlette.types import Scope
 from semblance.models.errors import NotExplainable, SemblanceError, UnknownMeasure
 from semblance.service import errors, names
 from semblance.service.api.error_shapes import PARTS, ProblemPart, Refusal, Refused, parts_of
-from semblance.service.api.paths import unknown_path
+from semblance.service.api.paths import other_path, unknown_path
 from semblance.service.api.unknown_fields import unknown_field
 from semblance.service.observability.metrics import Metrics
 
@@ -249,7 +249,7 @@ def _detail(error: HTTPException, path: str, routes: Collection[Route], allowed:
         case 404:
             return unknown_path(path, routes)
         case 405:
-            return f"this path allows {allowed}"
+            return f"this path allows {allowed}{other_path(path)}"
         case _:
             return str(error.detail)
 

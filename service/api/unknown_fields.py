@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel
 
-from semblance.service.close_names import did_you_mean
+from semblance.service.names import did_you_mean
 
 MESSAGE = "the schema has no such field"
 # what other systems call a field -> what it may be called here

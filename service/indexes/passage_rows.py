@@ -15,12 +15,13 @@ from pyroaring import BitMap
 from semblance_client.vocabulary.responses import RequestWarning
 
 from semblance.models.tokenization.terms import Term
-from semblance.service.filters import Filter, mismatches
+from semblance.service.filters import Filter
 from semblance.service.indexes.columns.array_file import Array, Pieces, in_one
 from semblance.service.indexes.columns.byte_strings import ByteStrings
 from semblance.service.indexes.columns.string_numbers import StringNumbers
 from semblance.service.indexes.postings import Postings, facet_of, row_numbers, values_of
 from semblance.service.indexes.terms.bm25 import Bm25, Flags, TextTerms
+from semblance.service.indexes.unmet_conditions import mismatches
 from semblance.service.ports.documents import Metadata
 from semblance.service.ports.indexes import DocumentSelection, Facet, FacetQuery, TermScore
 from semblance.service.sorting import Order, by_value

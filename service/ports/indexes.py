@@ -250,10 +250,10 @@ class IndexReader(Protocol):
         """The k strings in a metadata field that most matching documents have."""
 
     def mismatches(self, where: Filter, named: Mapping[str, str] = NO_FIELDS) -> list[RequestWarning]:
-        """Warnings of conditions that no document can meet, of unknown fields, and of what a search may have missed.
+        """Warnings of conditions that no document can meet, and of unknown fields.
 
-        `named` has other metadata fields of the request, by the pointers to them. Takes time per condition and field,
-        not per document.
+        Also of what a search may have missed. `named` has other metadata fields of the request, by the pointers to
+        them. Takes time per condition and field, not per document.
         """
 
     def count(

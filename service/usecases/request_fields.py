@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from semblance_client.vocabulary.matching import FacetRequest, ValueRange
 
 from semblance.service.errors import InvalidRequest, Problem
-from semblance.service.filters import Between, Filter, parse_filter
+from semblance.service.filters import Between, Filter, MalformedFilter, parse_filter
 from semblance.service.ports.documents import Version
 from semblance.service.ports.indexes import FacetQuery
 
@@ -43,8 +43,8 @@ def requested_filter(json: object) -> Filter | None:
         return None
     try:
         return parse_filter(json)
-    except ValueError as error:
-        raise InvalidRequest([Problem("/filter", "bad_filter", str(error))]) from error
+    except MalformedFilter as error:
+        raise InvalidRequest([Problem(f"/filter{error.place}", "bad_filter", str(error))]) from error
 
 
 def requested_facets(requests: Sequence[FacetRequest]) -> dict[str, FacetQuery]:

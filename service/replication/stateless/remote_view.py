@@ -87,7 +87,7 @@ class RemoteView:
         return self._version, [[hit for hit in own if hit.score >= min_score] for own in hits]
 
     def mismatches(self, where: Filter, named: Mapping[str, str] = NO_FIELDS) -> list[RequestWarning]:
-        """A warning if a search found too few candidates; those of conditions and fields are not known."""
+        """A warning if a search found too few candidates; others are not known."""
         del where, named
         if not self._short:
             return []

@@ -10,7 +10,7 @@ from semblance_client.vocabulary.search import Mode, SearchRequest
 
 from semblance.models.tokenization.glossary import NO_GLOSSARY, Glossary
 from semblance.service.filters import Filter
-from semblance.service.ports.documents import Metadata, Version
+from semblance.service.ports.documents import Version
 from semblance.service.ports.indexes import FacetQuery
 from semblance.service.sorting import Order
 from semblance.service.usecases.request_fields import (
@@ -22,6 +22,7 @@ from semblance.service.usecases.request_fields import (
 )
 from semblance.service.usecases.search.boosts import unread_dates
 from semblance.service.usecases.search.choice import Choice
+from semblance.service.usecases.search.results import SearchHit
 from semblance.service.usecases.text_embedder import InputText
 
 # they contain nine of the ten best by rcmd, or more, on real collections: benchmarks/quality/candidates.py
@@ -137,13 +138,18 @@ class SearchParams:
         return self.candidates if more else self.page.stop
 
 
-def warned(request: SearchRequest, found: Sequence[RequestWarning], hits: Sequence[Metadata]) -> list[RequestWarning]:
-    """Warnings about metadata fields, of which some depend on the hits: objects, and dates that cannot be read."""
-    objects = {f"/fields/{i}" for i, field in enumerate(request.fields or []) if any(field in each for each in hits)}
+def warned(
+    request: SearchRequest, found: Sequence[RequestWarning], hits: Sequence[Sequence[SearchHit]]
+) -> list[RequestWarning]:
+    """Warnings about metadata fields, also by the hits: no object is unknown; dates are read."""
+    metadata = [hit.document.metadata for each in hits for hit in each]
+    objects = {
+        f"/fields/{i}" for i, field in enumerate(request.fields or []) if any(field in each for each in metadata)
+    }
     unread = [
         RequestWarning(pointer=f"/boosts/{i}/field", code="unread_date", detail=_UNREAD.format(field=boost.field))
         for i, boost in enumerate(request.boosts)
-        if boost.half_life_days and unread_dates([each.get(boost.field) for each in hits])
+        if boost.half_life_days and unread_dates([each.get(boost.field) for each in metadata])
     ]
     return [*(each for each in found if each.pointer not in objects), *unread]
 

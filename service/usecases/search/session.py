@@ -187,7 +187,6 @@ class SearchSession:
         source: ScoreSource,
     ) -> SearchResults:
         params = self.params
-        metadata = [hit.document.metadata for found in hits for hit in found]
         asked = zip(params.queries, params.read_as, hits, kept, facets, index.found, self.evidence, strict=True)
         return SearchResults(
             results=[
@@ -211,7 +210,7 @@ class SearchSession:
             scored_from=source,
             version=str(index.version),
             truncated=list(self.queries.truncated),
-            warnings=[*self.queries.warnings, *warned(params.request, index.warnings, metadata)],
+            warnings=[*self.queries.warnings, *warned(params.request, index.warnings, hits)],
             usage=Usage(tokens=self.queries.tokens, passages=self.queries.passages),
         )
 
