@@ -18,6 +18,7 @@ LogFormat: TypeAlias = Literal["auto", "json", "text"]
 
 MIB = 1024 * 1024
 CLIENT_KEY = "SEMBLANCE_CLIENT_KEY"  # of the command line and the benchmarks; the service does not read it
+CLIENT_URL = "SEMBLANCE_URL"  # likewise
 
 
 class Settings(BaseSettings):
@@ -296,7 +297,7 @@ def _check_variables() -> None:
     """
     defaults = {f"SEMBLANCE_{name.upper()}": field.default for name, field in Settings.model_fields.items()}
     # of scripts, and a folder of data and a server of benchmarks and tests; the service does not read them
-    others = {"SEMBLANCE_VENV", "SEMBLANCE_DATA", "SEMBLANCE_TEST_MILVUS", CLIENT_KEY}
+    others = {"SEMBLANCE_VENV", "SEMBLANCE_DATA", "SEMBLANCE_TEST_MILVUS", CLIENT_KEY, CLIENT_URL}
     given = sorted(name for name in os.environ if name.startswith("SEMBLANCE_"))
     if unknown := [name for name in given if name not in defaults.keys() | others]:
         raise SystemExit(f"configuration: unknown setting {', '.join(unknown)}")

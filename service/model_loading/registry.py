@@ -12,7 +12,7 @@ from typing import cast, get_args
 
 from semblance.models import catalogue
 from semblance.models.adaptation.adapted_model import read_model
-from semblance.models.errors import BadCheckpoint
+from semblance.models.errors import BadCheckpoint, did_you_mean
 from semblance.models.model_files.cross_encoder import CrossEncoderFiles, read_cross_encoder
 from semblance.models.model_files.source import ModelFiles, Source
 from semblance.models.protocols import Encoder
@@ -186,6 +186,11 @@ def source_of(source: str) -> Source:
     if place in BUILT_IN:
         return built_in_source(place, options)
     path, pulled = Path(place).expanduser(), hub_name(place)
+    if path.name == place and not path.exists():
+        raise BadCheckpoint(
+            f"no built-in model and no file or folder is named {place!r}{did_you_mean([place], BUILT_IN)}; built in "
+            f"are {', '.join(BUILT_IN)}"
+        )
     return Source(path if pulled is None or path.exists() else pulled_folder(pulled), options)
 
 

@@ -20,7 +20,9 @@ def log_failure(log: logging.Logger, what: str, error: Exception) -> None:
     log.error("%s: %s", what, error, exc_info=None if of_disk else error)
 
 
-async def retry_on_conflict(attempt: Callable[[], Awaitable[Result]], conflict: str) -> Result:
+async def retry_on_conflict(
+    attempt: Callable[[], Awaitable[Result]], conflict: str, attempts: int = ATTEMPTS
+) -> Result:
     """Return the result of the first attempt without a conflicting write.
 
     A retry finds its texts in the cache, except in background work, which encodes them again.
@@ -28,7 +30,7 @@ async def retry_on_conflict(attempt: Callable[[], Awaitable[Result]], conflict: 
     Raises:
         WriteConflict: every attempt conflicted; `conflict` describes how.
     """
-    for _ in range(ATTEMPTS):
+    for _ in range(attempts):
         try:
             return await attempt()
         except OptimisticConflict:
