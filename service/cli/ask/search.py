@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.text import Text
-from semblance_client import Hit, Hits
+from semblance_client import Client, Hit, Hits
+from semblance_client.vocabulary.responses import RequestWarning
 from semblance_client.vocabulary.search import Highlight, Mode
 
+from semblance.models.errors import did_you_mean
 from semblance.service.cli.ask.asking import asking, lines_of, one_line, plain, print_warnings
 from semblance.service.cli.toolbox.console import print_line, printing
 from semblance.service.cli.toolbox.options import (
@@ -63,25 +66,38 @@ def search(  # noqa: PLR0913 - one parameter an option
             explain=explain,
             highlight=None if json else True,
         )
+        warnings = list(_with_guesses(client, collection, found.warnings))
     if json:
         typer.echo(found.model_dump_json())
         return
-    print_warnings(found.warnings)
+    print_warnings(warnings)
     console = printing()
     for asked, hits in zip(queries, found.results, strict=True):
         if len(queries) > 1:
             print_line(console, asked)
-        _print_notes(hits)
+        _print_notes(hits, filtered=condition is not None)
         for rank, hit in enumerate(hits.hits, 1):
             _print_hit(console, rank, hit)
 
 
-def _print_notes(hits: Hits) -> None:
+def _with_guesses(client: Client, collection: str, warnings: Iterable[RequestWarning]) -> Iterator[RequestWarning]:
+    """The warnings; one about an unknown field names a similar one of the first documents."""
+    for each in warnings:
+        if each.code != "unknown_filter_field":
+            yield each
+            continue
+        fields = {field for document in client.documents(collection).documents for field in document.metadata}
+        guess = did_you_mean([each.pointer.rpartition("/")[2]], fields)
+        yield each.model_copy(update={"detail": each.detail + guess})
+
+
+def _print_notes(hits: Hits, *, filtered: bool) -> None:
     """Print to standard error what the reader of the hits should know."""
+    nothing_passed = filtered and not hits.hits  # what the documents have is then unknown
     notes = {
         f"searched for: {hits.read_as}": hits.read_as,
-        "no document answers this well": hits.no_good_match,
-        f"in no document: {', '.join(hits.missing_terms)}": hits.missing_terms,
+        "no document answers this well": hits.no_good_match and not nothing_passed,
+        f"in no document: {', '.join(hits.missing_terms)}": hits.missing_terms and not nothing_passed,
         "no document found": not hits.hits,
     }
     for note, applies in notes.items():
@@ -98,8 +114,8 @@ def _print_hit(console: Console, rank: int, hit: Hit) -> None:
         shown = ", ".join(f"{field}: {plain(value)}" for field, value in hit.metadata.items())
         console.print(Text(f"    {shown}", "dim"))
     if why := hit.explanation:
-        for link in why.links[:LINKS]:
-            print_line(console, f"    {' = '.join(why.words(link))}  {link.contribution:+.4f}")
+        for part in why.parts(LINKS):
+            print_line(console, f"    {' = '.join(part.words)}  {part.contribution:+.4f}")
 
 
 def _snippet(highlight: Highlight) -> Text:
