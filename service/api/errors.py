@@ -17,7 +17,8 @@ from starlette.types import Scope
 from semblance.models.errors import NotExplainable, SemblanceError, UnknownMeasure
 from semblance.service import errors, names
 from semblance.service.api.error_shapes import PARTS, ProblemPart, Refusal, Refused, parts_of
-from semblance.service.api.paths import unknown_path
+from semblance.service.api.paths import other_path, unknown_path
+from semblance.service.api.unknown_fields import unknown_field
 from semblance.service.observability.metrics import Metrics
 
 MEDIA_TYPE = "application/problem+json"
@@ -76,7 +77,6 @@ _VALIDATION_CODES: Mapping[str, str] = {
 
 _MESSAGES: Mapping[str, str] = {
     "model_attributes_type": "it must be an object, such as {...}",
-    "extra_forbidden": "the schema has no such field",
     "missing": "it is required",
     "none_required": "it is not supported: leave it out",
     "string_type": "it must be a string",
@@ -207,11 +207,13 @@ def install(app: FastAPI, metrics: Metrics, routes: Sequence[BaseRoute]) -> None
         wait_s = error.retry_after_s if isinstance(error, errors.Overloaded) else RETRY_AFTER_S
         return problem(_status(error), code, str(error), parts, wait_s)
 
-    async def invalid(_: Request, error: Exception) -> Response:
+    async def invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
         details = error.errors()
+        body = getattr(request.scope.get("route"), "body_field", None)
+        kind = body and body.field_info.annotation
         parts = [
-            part_of({**rejected, "loc": rejected["loc"][1:]}) for rejected in details
+            part_of({**rejected, "loc": rejected["loc"][1:]}, kind) for rejected in details
         ]  # "body" or "query" comes first
         if details[0]["type"] == "json_invalid":
             metrics.errors.labels("malformed_json").inc()
@@ -247,7 +249,7 @@ def _detail(error: HTTPException, path: str, routes: Collection[Route], allowed:
         case 404:
             return unknown_path(path, routes)
         case 405:
-            return f"this path allows {allowed}"
+            return f"this path allows {allowed}{other_path(path)}"
         case _:
             return str(error.detail)
 
@@ -268,14 +270,14 @@ def _common_code(parts: Sequence[errors.Problem]) -> str | None:
     return codes.pop() if len(codes) == 1 else None
 
 
-def part_of(details: Mapping[str, Any]) -> errors.Problem:
+def part_of(details: Mapping[str, Any], body: object = None) -> errors.Problem:
     """Convert a validation error of pydantic, without the value and with long names shortened.
 
-    The value may be large or not UTF-8.
+    The value may be large or not UTF-8. `body` is the annotation of the body, whose fields are suggested.
     """
-    kind = details["type"]
-    message = errors.shorten(_MESSAGES.get(kind, details["msg"]), MAX_DETAIL)
-    return errors.Problem(errors.pointer_to(*details["loc"]), _code(kind), message)
+    kind, place = details["type"], details["loc"]
+    known = unknown_field(body, place) if kind == "extra_forbidden" else _MESSAGES.get(kind, details["msg"])
+    return errors.Problem(errors.pointer_to(*place), _code(kind), errors.shorten(known, MAX_DETAIL))
 
 
 def _code(type_: str) -> str:

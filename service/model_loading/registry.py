@@ -265,6 +265,11 @@ class LazyModels:
             raise UnknownModel(f"no model {name!r} is served: choose one of {', '.join(self.names)}")
         return await self._loads.get(name)
 
+    def serves(self, name: str, space: str) -> bool:
+        """Whether a model of that name or alias is served, and makes vectors of that space."""
+        name = self.aliases.get(name, ModelChoice(name)).model or self.default
+        return name in self.files and name not in self.refused and self.files[name].space == space
+
     def begin(self, name: str, threads: Executor) -> None:
         """Begin to load that model before there is an event loop."""
         self._loads.begin(name, threads)
