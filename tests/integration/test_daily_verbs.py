@@ -81,10 +81,10 @@ def test_search_shows_parts_that_sum_to_each_score(url: str) -> None:
 
 def test_search_guesses_the_names_that_were_meant(url: str) -> None:
     refused = said(semblance("search", "x", "-c", "defualt", "--url", url))
-    assert refused == "there is no collection 'defualt' (did you mean default?)"
+    assert refused == "there is no collection 'defualt': did you mean `default`?"
     ran = semblance("search", "zzqx parcel", "--filter", '{"Category": "shipping"}', "--url", url)
     [warning, nothing] = ran.stderr.splitlines()
-    assert warning.endswith("in the metadata field 'Category' (did you mean category?)")
+    assert warning.endswith("in the metadata field 'Category': did you mean `category`?")
     assert nothing == "no document found"
 
 

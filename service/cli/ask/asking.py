@@ -15,10 +15,10 @@ from semblance_client import Client, NotFound
 from semblance_client import SemblanceError as ServiceError
 from semblance_client.vocabulary.responses import RequestWarning
 
-from semblance.models.errors import did_you_mean
 from semblance.service.cli.toolbox.console import print_line
 from semblance.service.cli.toolbox.exits import exit_on, exit_on_failure
 from semblance.service.cli.toolbox.options import LOCAL_URL, known_address
+from semblance.service.names import did_you_mean
 
 PROBE_S = 2.0  # for a connection on this machine
 
@@ -52,7 +52,7 @@ def _unknown_collection(client: Client, error: NotFound) -> str:
     """The message about an unknown collection, with a similar name, as the verbs create none."""
     said = error.message.partition(": create it")[0]
     names = [each.name for each in client.collections()]
-    return said + (did_you_mean([said.split()[-1].strip("'")], names) or "; `semblance collections` lists them")
+    return said + (did_you_mean(said.split()[-1].strip("'"), names) or "; `semblance collections` lists them")
 
 
 def _is_running() -> bool:

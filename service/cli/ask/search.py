@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.text import Text
-from semblance_client import Client, Hit, Hits
-from semblance_client.vocabulary.responses import RequestWarning
+from semblance_client import Hit, Hits
 from semblance_client.vocabulary.search import Highlight, Mode
 
-from semblance.models.errors import did_you_mean
 from semblance.service.cli.ask.asking import asking, lines_of, one_line, plain, print_warnings
 from semblance.service.cli.toolbox.console import print_line, printing
 from semblance.service.cli.toolbox.options import (
@@ -66,11 +63,10 @@ def search(  # noqa: PLR0913 - one parameter an option
             explain=explain,
             highlight=None if json else True,
         )
-        warnings = list(_with_guesses(client, collection, found.warnings))
     if json:
         typer.echo(found.model_dump_json())
         return
-    print_warnings(warnings)
+    print_warnings(found.warnings)
     console = printing()
     for asked, hits in zip(queries, found.results, strict=True):
         if len(queries) > 1:
@@ -78,17 +74,6 @@ def search(  # noqa: PLR0913 - one parameter an option
         _print_notes(hits, filtered=condition is not None)
         for rank, hit in enumerate(hits.hits, 1):
             _print_hit(console, rank, hit)
-
-
-def _with_guesses(client: Client, collection: str, warnings: Iterable[RequestWarning]) -> Iterator[RequestWarning]:
-    """The warnings; one about an unknown field names a similar one of the first documents."""
-    for each in warnings:
-        if each.code != "unknown_filter_field":
-            yield each
-            continue
-        fields = {field for document in client.documents(collection).documents for field in document.metadata}
-        guess = did_you_mean([each.pointer.rpartition("/")[2]], fields)
-        yield each.model_copy(update={"detail": each.detail + guess})
 
 
 def _print_notes(hits: Hits, *, filtered: bool) -> None:
