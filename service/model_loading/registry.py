@@ -12,7 +12,7 @@ from typing import cast, get_args
 
 from semblance.models import catalogue
 from semblance.models.adaptation.adapted_model import read_model
-from semblance.models.errors import BadCheckpoint
+from semblance.models.errors import BadCheckpoint, did_you_mean
 from semblance.models.model_files.cross_encoder import CrossEncoderFiles, read_cross_encoder
 from semblance.models.model_files.source import ModelFiles, Source
 from semblance.models.protocols import Encoder
@@ -187,6 +187,11 @@ def source_of(source: str) -> Source:
     if place in BUILT_IN:
         return built_in_source(place, options)
     path, pulled = Path(place).expanduser(), hub_name(place)
+    if path.name == place and not path.exists():
+        raise BadCheckpoint(
+            f"no built-in model and no file or folder is named {place!r}{did_you_mean([place], BUILT_IN)}; built in "
+            f"are {', '.join(BUILT_IN)}"
+        )
     return Source(path if pulled is None or path.exists() else pulled_folder(pulled), options)
 
 
@@ -260,6 +265,11 @@ class LazyModels:
         if name not in self.files:
             raise UnknownModel(f"no model {name!r} is served: choose one of {', '.join(self.names)}{_ALIAS}")
         return await self._loads.get(name)
+
+    def serves(self, name: str, space: str) -> bool:
+        """Whether a model of that name or alias is served, and makes vectors of that space."""
+        name = self.aliases.get(name, ModelChoice(name)).model or self.default
+        return name in self.files and name not in self.refused and self.files[name].space == space
 
     def begin(self, name: str, threads: Executor) -> None:
         """Begin to load that model before there is an event loop."""

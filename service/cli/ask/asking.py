@@ -17,7 +17,7 @@ from semblance_client.vocabulary.responses import RequestWarning
 
 from semblance.service.cli.toolbox.console import print_line
 from semblance.service.cli.toolbox.exits import exit_on, exit_on_failure
-from semblance.service.cli.toolbox.options import LOCAL_URL
+from semblance.service.cli.toolbox.options import LOCAL_URL, known_address
 
 PROBE_S = 2.0  # for a connection on this machine
 
@@ -26,8 +26,8 @@ PROBE_S = 2.0  # for a connection on this machine
 def asking(url: str | None, home: Path | None, *, documents: bool = True) -> Iterator[Client]:
     """A client of the service at `url`, or of `home`, which this process opens and locks.
 
-    With neither, it is that of the default address if a service runs there, otherwise that of the default home. A
-    failure ends the process with a message.
+    Without an address, it is that of SEMBLANCE_URL, of the service that has the home, or of the default address if a
+    service runs there; otherwise the home is opened. A failure ends the process with a message.
 
     Args:
         url: address of a service.
@@ -37,8 +37,8 @@ def asking(url: str | None, home: Path | None, *, documents: bool = True) -> Ite
     if url is not None and home is not None:
         raise typer.BadParameter("name a service or a folder, not both", param_hint="--url, --home")
     with exit_on(ServiceError, ValueError), ExitStack() as stack:
-        if home is None and (url is not None or _is_running()):
-            yield stack.enter_context(Client(url or LOCAL_URL))
+        if address := url or known_address(home) or (LOCAL_URL if home is None and _is_running() else None):
+            yield stack.enter_context(Client(address))
         else:
             yield _opened(home, stack, documents=documents)
 

@@ -22,6 +22,7 @@ from semblance.service.usecases.request_fields import (
 )
 from semblance.service.usecases.search.boosts import unread_dates
 from semblance.service.usecases.search.choice import Choice
+from semblance.service.usecases.search.ordering import Step
 from semblance.service.usecases.search.results import SearchHit
 from semblance.service.usecases.text_embedder import InputText
 
@@ -37,6 +38,7 @@ class SearchParams:
 
     Attributes:
         mode: how the documents are found.
+        steps: numbers of candidates, fewest first; the last has enough for the page.
         read_as: the queries that replace those of the request; None where one is as it was sent.
         glossary: of the collection.
     """
@@ -44,7 +46,7 @@ class SearchParams:
     request: SearchRequest
     mode: Mode
     queries: Sequence[InputText]
-    candidates: int
+    steps: Sequence[Step]
     where: Filter | None
     min_version: Version | None
     read_as: Sequence[str | None]
@@ -65,7 +67,7 @@ class SearchParams:
             request=request,
             mode=mode,
             queries=queries,
-            candidates=request.candidates or _candidates(request, mode, limits.max_candidates),
+            steps=_steps(request, mode, limits.max_candidates),
             where=requested_filter(request.filter),
             min_version=requested_version(request.min_version),
             read_as=[None] * len(queries),
@@ -89,6 +91,16 @@ class SearchParams:
             )
         ranked = count * self.ranked
         require_at_most("/candidates", ranked, limits.max_hits, "hits to choose from (queries times candidates)")
+
+    @property
+    def candidates(self) -> int:
+        """Number of candidates."""
+        return self.steps[-1].candidates
+
+    @property
+    def sizes(self) -> Sequence[int]:
+        """Numbers of candidates of all steps."""
+        return [step.candidates for step in self.steps]
 
     @property
     def choice(self) -> Choice:
@@ -154,8 +166,19 @@ def warned(
     return [*(each for each in found if each.pointer not in objects), *unread]
 
 
-def _candidates(request: SearchRequest, mode: Mode, most: int) -> int:
-    """Enough for the hits: of two lists, half of the candidates may come from each."""
-    hits = request.offset + request.k
+def _steps(request: SearchRequest, mode: Mode, most: int) -> list[Step]:
+    """Twice as many candidates in each step, whose hits come behind those of the steps before.
+
+    Of two lists, half of the candidates may come from each. What needs all candidates at once has one step.
+    """
+    size, wanted = DEFAULT_CANDIDATES, request.offset + request.k
+    at_once = request.sort or request.group_by or request.diversity or request.rerank_model
+    if request.candidates or at_once:
+        size = request.candidates or max(size, request.k)
+        return [Step(size, size)]
     lists = 1 if mode in ("vector", "lexical") else 2
-    return max(DEFAULT_CANDIDATES, hits, min(lists * hits, most))
+    steps = [Step(size, size // lists)]
+    while steps[-1].hits < wanted and size < most:
+        size = min(2 * size, most)
+        steps.append(Step(size, size // lists if size < most else size))
+    return steps
