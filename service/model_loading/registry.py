@@ -27,6 +27,7 @@ from semblance.service.names import did_you_mean, is_name
 from semblance.service.ports.calibration import Calibrations
 from semblance.service.ports.embedding import ModelChoice
 
+_ALIAS = ", or give one that name, too, by SEMBLANCE_MODEL_ALIASES=NAME=MODEL"
 _LETTERS = "lower-case letters, digits, '.', '_' and '-'"
 
 
@@ -261,7 +262,7 @@ class LazyModels:
         if name in self._refused:
             raise ModelUnavailable(f"model {name!r} is not served: {self._refused[name]}")
         if name not in self.files:
-            raise UnknownModel(f"no model {name!r} is served: choose one of {', '.join(self.names)}")
+            raise UnknownModel(f"no model {name!r} is served: choose one of {', '.join(self.names)}{_ALIAS}")
         return await self._loads.get(name)
 
     def serves(self, name: str, space: str) -> bool:
