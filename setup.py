@@ -6,7 +6,15 @@ from shutil import copyfile
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/**/*.md", "docs/images/*", "clients/*/README.md")
+PAGES = (
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "docs/**/*.md",
+    "docs/images/*",
+    "docs/notebooks/*",
+    "clients/*/README.md",
+)
 
 
 class BuildWithHelp(build_py):

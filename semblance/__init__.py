@@ -5,7 +5,7 @@ Compare and explain texts without a server, under a model built in or from a fol
     from semblance import explain, load, similarity
 
     similarity("Owls hoot at night.", "At night you can hear owls.")
-    explain("Owls hoot at night.", "At night you can hear owls.").links
+    print(explain("Owls hoot at night.", "At night you can hear owls."))
     model = load(SentenceTransformer(...))
     similarity("Owls hoot.", ["It rains.", "An owl is heard."], measure="rcmd", model=model)
 
@@ -21,10 +21,10 @@ The same with token vectors from elsewhere:
 >>> b = embeddings("hoot owls", [(0, 4), (5, 9)], [[4, 3], [2, 0]])
 >>> round(similarity(a, b, measure="rcmd"), 6)
 0.98
->>> for link in explain(a, b, measure="rcmd").links:
-...     print(a.text.units()[link.left].text, b.text.units()[link.right].text, round(link.contribution, 6))
-owls owls 0.5
-hoot hoot 0.48
+>>> print(explain(a, b, measure="rcmd"))
+0.9800 by rcmd
+  owls = owls  +0.5000
+  hoot = hoot  +0.4800
 >>> measures()[:4]
 ('bag_jaccard', 'bertscore_f1', 'cmd', 'cosine')
 
@@ -34,16 +34,17 @@ Names are resolved on first use (PEP 562): `import semblance` imports neither nu
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeAlias, cast, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, cast, overload
 
 if TYPE_CHECKING:
+    from semblance_client import Explanation
+    from semblance_client.vocabulary.explanation import Granularity
     from sentence_transformers import SentenceTransformer
 
     from semblance.models.embeddings import Doubles, TokenEmbeddings
     from semblance.models.errors import SemblanceError
-    from semblance.models.explanation import Explanation
     from semblance.models.protocols import Encoder
     from semblance.models.runtime import Compute
     from semblance.models.text import Role, TokenizedText, Truncate
@@ -71,7 +72,7 @@ __all__ = [
 _MODULES = {
     "Compute": "semblance.models.runtime",
     "Encoder": "semblance.models.protocols",
-    "Explanation": "semblance.models.explanation",
+    "Explanation": "semblance_client",
     "SemblanceError": "semblance.models.errors",
     "TokenEmbeddings": "semblance.models.embeddings",
     "TokenizedText": "semblance.models.text",
@@ -114,18 +115,40 @@ def load(source: str | SentenceTransformer, compute: Compute | None = None) -> E
     return read_source(source).load(source, compute or Compute())
 
 
+@overload
+def encode(  # type: ignore[overload-overlap]  # a str is also an iterable of str
+    texts: str, *, model: Model = "minilm-graded", role: Role = "query", truncate: Truncate = "END"
+) -> TokenEmbeddings: ...
+
+
+@overload
 def encode(
-    encoder: Encoder, texts: Sequence[str], role: Role = "query", truncate: Truncate = "END"
-) -> list[TokenEmbeddings]:
-    """Tokenize and encode texts as one batch, with token vectors.
+    texts: Iterable[str], *, model: Model = "minilm-graded", role: Role = "query", truncate: Truncate = "END"
+) -> list[TokenEmbeddings]: ...
+
+
+def encode(
+    texts: str | Iterable[str], *, model: Model = "minilm-graded", role: Role = "query", truncate: Truncate = "END"
+) -> TokenEmbeddings | list[TokenEmbeddings]:
+    """Encode a text, or those of a list as one batch, with token vectors; `pooled()` of each is the text's own.
+
+    Args:
+        texts: a text, or a list, a tuple, an array or a column of a table of them.
+        model: as for `similarity`.
+        role: what the texts are, for models that read a query and a document differently.
+        truncate: the end at which a text that is too long is cut; NONE refuses it.
 
     Raises:
         BadTexts: a text has no token, is ill-formed, or is too long where `truncate` is NONE.
         ModelFailed: names the texts to which the model gives no finite vectors.
+        BadCheckpoint, MissingExtra: as `load`.
+        TypeError: an argument is none of these.
     """
     from semblance.models.encoders.checked import encode_checked  # noqa: PLC0415 - imports numpy
 
-    return encode_checked(encoder, encoder.tokenize(texts, role, truncate), "tokens")
+    listed, encoder = _listed(texts, "texts", str), _encoder(model)
+    found = encode_checked(encoder, encoder.tokenize(listed, role, truncate), "tokens")
+    return found[0] if isinstance(texts, str) else found
 
 
 @overload
@@ -136,19 +159,19 @@ def similarity(  # type: ignore[overload-overlap]  # a str is also a sequence of
 
 @overload
 def similarity(
-    a: Text | Sequence[Text], b: Text | Sequence[Text], *, measure: str = "cosine", model: Model = "minilm-graded"
+    a: Text | Iterable[Text], b: Text | Iterable[Text], *, measure: str = "cosine", model: Model = "minilm-graded"
 ) -> Doubles: ...
 
 
 def similarity(
-    a: Text | Sequence[Text], b: Text | Sequence[Text], *, measure: str = "cosine", model: Model = "minilm-graded"
+    a: Text | Iterable[Text], b: Text | Iterable[Text], *, measure: str = "cosine", model: Model = "minilm-graded"
 ) -> float | Doubles:
     """Score two texts, or every text of a list with every text of another.
 
     What exceeds the length of the model is not read, as `TokenizedText.truncated` tells.
 
     Args:
-        a: a text or its embeddings, or a list of them.
+        a: a text or its embeddings, or a list, a tuple, an array or a column of a table of them.
         b: the same.
         measure: one of `measures()`; higher is more similar.
         model: a built-in name, a folder or a file, loaded once; a loaded model; or a `SentenceTransformer`, which is
@@ -161,14 +184,14 @@ def similarity(
         BadTexts, ModelFailed: as `encode`.
         UnknownName: no such measure.
         BadCheckpoint, MissingExtra: as `load`.
-        TypeError: `model` is none of these.
+        TypeError: an argument is none of these.
     """
     from semblance.models.alignment.pairwise import score_all_pairs  # noqa: PLC0415 - imports numpy
     from semblance.models.catalogue import similarity as find  # noqa: PLC0415 - imports numpy
     from semblance.models.embeddings import TokenEmbeddings  # noqa: PLC0415 - imports numpy
 
     found = find(measure)
-    left, right = ([each] if isinstance(each, str | TokenEmbeddings) else [*each] for each in (a, b))
+    left, right = _listed(a, "a", str, TokenEmbeddings), _listed(b, "b", str, TokenEmbeddings)
     embedded = _embedded([*left, *right], model)
     scores = score_all_pairs(found, embedded[: len(left)], embedded[len(left) :])
     one = isinstance(a, str | TokenEmbeddings) and isinstance(b, str | TokenEmbeddings)
@@ -176,16 +199,25 @@ def similarity(
 
 
 def explain(
-    a: Text, b: Text, *, measure: str = "rcmd_words", model: Model = "minilm-graded", words: bool = True
+    a: Text,
+    b: Text,
+    *,
+    measure: str = "rcmd_words",
+    model: Model = "minilm-graded",
+    granularity: Granularity = "word",
+    max_links: int = 200,
 ) -> Explanation:
-    """Decompose the score of two texts into links between their words.
+    """Decompose the score of two texts into links between their words, as `Client.explain` does.
+
+    It is a picture as the last line of a cell of a notebook, and text by `print`.
 
     Args:
         a: a text, or its embeddings.
         b: the same.
         measure: one of `measures()` whose score decomposes.
         model: as for `similarity`.
-        words: whether links are between words; otherwise between tokens.
+        granularity: whether links connect words or tokens.
+        max_links: number of links to keep, the strongest ones; `omitted` is the sum of the others.
 
     Raises:
         NotExplainable: the score does not decompose.
@@ -194,17 +226,33 @@ def explain(
     """
     from semblance.models.catalogue import explainable  # noqa: PLC0415 - imports numpy
     from semblance.models.embeddings import TokenEmbeddings  # noqa: PLC0415 - imports numpy
+    from semblance.service.usecases.explain.word_links import read_texts, strongest_links  # noqa: PLC0415 - likewise
 
     if not all(isinstance(each, str | TokenEmbeddings) for each in (a, b)):
         raise TypeError("explain takes two texts, or their embeddings: call it for each pair of a list")
-    explanation = explainable(measure).explain(*_embedded([a, b], model))
-    return explanation.by_word() if words else explanation
+    left, right = _embedded([a, b], model)
+    explanation = explainable(measure).explain(left, right)
+    links = explanation if granularity == "token" else explanation.by_word()
+    return strongest_links(links, measure, read_texts(left, right), granularity, max_links)
 
 
-def _embedded(texts: Sequence[Text], model: Model) -> list[TokenEmbeddings]:
+def _listed(given: object, argument: str, *kinds: type) -> list[Any]:
+    """A value of these kinds as a list of it, and others as the list of their items. Raises TypeError."""
+    if isinstance(given, kinds):
+        return [given]
+    if not isinstance(given, Iterable):
+        raise TypeError(f"{argument} must be a text or a list of texts, not {given!r}")
+    listed = [*given]
+    for position, each in enumerate(listed):
+        if not isinstance(each, kinds):
+            raise TypeError(f"{argument} must be a text or a list of texts: at {position} stands {each!r}")
+    return listed
+
+
+def _embedded(texts: Iterable[Text], model: Model) -> list[TokenEmbeddings]:
     """The embeddings of texts; those given as embeddings are kept."""
     new = list(dict.fromkeys(each for each in texts if isinstance(each, str)))
-    found = dict(zip(new, encode(_encoder(model), new), strict=True)) if new else {}
+    found = dict(zip(new, encode(new, model=model), strict=True)) if new else {}
     return [found[text] if isinstance(text, str) else text for text in texts]
 
 

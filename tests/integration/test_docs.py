@@ -73,6 +73,9 @@ def test_links_of_the_pages_lead_to_pages_and_headings() -> None:
 def test_the_service_shows_the_documentation_and_searches_it(http: httpx2.Client) -> None:
     first = http.get("/help", follow_redirects=True)
     assert (first.status_code, first.url.path) == (200, f"/help/{CONTENTS}")
+    for address in ("/help/", "/help/docs", "/help/docs/"):  # the playground links to the first
+        assert http.get(address, follow_redirects=True).url.path == f"/help/{CONTENTS}"
+    assert http.get("/help/scores", follow_redirects=True).url.path == "/help/docs/scores"
     assert "script-src" not in first.headers["content-security-policy"]
     page = BeautifulSoup(http.get("/help/docs/search").text, "html.parser")
     [style] = [http.get(posixpath.normpath(f"/help/docs/{each['href']}")) for each in page.select("link")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
 import httpx2
@@ -16,7 +16,7 @@ from semblance_client.calls.pruning import prune
 from semblance_client.calls.upload import upload
 from semblance_client.connection import LOCAL_URL, TIMEOUT_S, address_of, options_of, with_signature
 from semblance_client.errors import unreachable
-from semblance_client.steps import Job, Retries, Steps
+from semblance_client.steps import Job, Pages, Retries, Steps
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -28,6 +28,21 @@ def _method(build: Callable[P, Job[T]]) -> Callable[Concatenate[AsyncClient, P],
     @functools.wraps(build)
     async def method(client: AsyncClient, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return await client.send(build(*args, **kwargs))
+
+    return with_signature(method, build)
+
+
+def _iterator(build: Callable[P, Pages[T]]) -> Callable[Concatenate[AsyncClient, P], AsyncIterator[T]]:
+    """A method that iterates over the pages that `build` describes."""
+
+    @functools.wraps(build)
+    async def method(client: AsyncClient, /, *args: P.args, **kwargs: P.kwargs) -> AsyncIterator[T]:
+        pages, cursor, begun = build(*args, **kwargs), None, False
+        while cursor is not None or not begun:
+            begun = True
+            entries, cursor = await client.send(pages.call(cursor))
+            for entry in entries:
+                yield entry
 
     return with_signature(method, build)
 
@@ -109,6 +124,7 @@ class AsyncClient:
     add_documents = _method(storage.add_documents)
     upload = _method(upload)
     documents = _method(storage.documents)
+    all_documents = _iterator(storage.all_documents)
     document = _method(storage.document)
     delete_document = _method(storage.delete_document)
     delete_documents = _method(storage.delete_documents)

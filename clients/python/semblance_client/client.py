@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Concatenate, ParamSpec, Self, TypeVar, cast
 
 import httpx2
@@ -16,7 +16,7 @@ from semblance_client.calls.pruning import prune
 from semblance_client.calls.upload import upload
 from semblance_client.connection import LOCAL_URL, TIMEOUT_S, address_of, options_of, with_signature
 from semblance_client.errors import unreachable
-from semblance_client.steps import Job, Retries, Steps
+from semblance_client.steps import Job, Pages, Retries, Steps
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -28,6 +28,20 @@ def _method(build: Callable[P, Job[T]]) -> Callable[Concatenate[Client, P], T]:
     @functools.wraps(build)
     def method(client: Client, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return client.send(build(*args, **kwargs))
+
+    return with_signature(method, build)
+
+
+def _iterator(build: Callable[P, Pages[T]]) -> Callable[Concatenate[Client, P], Iterator[T]]:
+    """A method that iterates over the pages that `build` describes."""
+
+    @functools.wraps(build)
+    def method(client: Client, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+        pages, cursor, begun = build(*args, **kwargs), None, False
+        while cursor is not None or not begun:
+            begun = True
+            entries, cursor = client.send(pages.call(cursor))
+            yield from entries
 
     return with_signature(method, build)
 
@@ -117,6 +131,7 @@ class Client:
     add_documents = _method(storage.add_documents)
     upload = _method(upload)
     documents = _method(storage.documents)
+    all_documents = _iterator(storage.all_documents)
     document = _method(storage.document)
     delete_document = _method(storage.delete_document)
     delete_documents = _method(storage.delete_documents)

@@ -174,3 +174,14 @@ class ListCall(Generic[T]):
         return error.status == 413 or any(
             problem.pointer == f"/{self.field}" and problem.code == "out_of_range" for problem in error.problems
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Pages(Generic[T]):
+    """A list that is read page by page, while it is iterated over.
+
+    Attributes:
+        call: asks for the entries after a cursor, and the cursor after them: None on the last page.
+    """
+
+    call: Callable[[str | None], Call[tuple[list[T], str | None]]]

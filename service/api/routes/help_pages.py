@@ -34,11 +34,15 @@ def install(app: FastAPI, style: str) -> None:
     async def page(name: str, q: str | None = None) -> Response:
         if name in pages.pictures:
             return FileResponse(pages.pictures[name], headers=headers)
-        is_search = q is not None and not name
-        html = await (in_thread(pages.found, q or "", style) if is_search else in_thread(pages.html, name, style))
-        if html is None:
+        if q and not name:
+            return HTMLResponse(await in_thread(pages.found, q, style), headers=headers)
+        html = await in_thread(pages.html, name, style)
+        if html is not None:
+            return HTMLResponse(html, headers=headers)
+        meant = CONTENTS if name.strip("/") in ("", "docs") else f"docs/{name}".removesuffix(".md")
+        if meant not in pages.names:
             raise HTTPException(404)
-        return HTMLResponse(html, headers=headers)
+        return RedirectResponse("../" * name.count("/") + meant)
 
 
 def _root() -> Path:

@@ -1,10 +1,13 @@
-"""Pages of the documentation, from the Markdown of README.md and docs/."""
+"""Pages of the documentation, from the Markdown of README.md and docs/, and from notebooks."""
 
 from __future__ import annotations
 
+import json
+import math
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,14 +15,26 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
+from Stemmer import Stemmer
 
 from semblance.service.rendering.html.page import render
 
 CONTENTS = "docs/README"
-MOST_FOUND = 50  # sections of a search
+MOST_FOUND = 20  # sections of a search
+SHOWN = 220  # characters of each
 
-_PAGES = ("README.md", "C*.md", "docs/**/*.md", "clients/*/README.md", "service/adapters/*/README.md")
+_PAGES = (
+    "README.md",
+    "C*.md",
+    "docs/**/*.md",
+    "docs/notebooks/*.ipynb",
+    "clients/*/README.md",
+    "service/adapters/*/README.md",
+)
 _PICTURES = ("docs/images/*", "service/adapters/*/*.png")
+_LATE = ("CHANGELOG", "CONTRIBUTING", "docs/decisions/")  # which hardly anybody looks for
+_WORD = re.compile(r"[^\W\d_]+")
+_SUFFIX = re.compile(r"\.(md|ipynb)$")
 _HEADING = re.compile(r"^#{1,6} (.+)$")
 _FENCE = re.compile(r"^\s*(```|~~~)")
 _NO_SLUG = re.compile(r"[^\w\- ]")
@@ -39,8 +54,8 @@ class Section:
 class HelpPages:
     """Pages in a folder that is laid out as the project.
 
-    A page is named by its path without `.md`, so that links between pages lead to the same pages here. A link to a file
-    that is not among them is text.
+    A page is named by its path without `.md` or `.ipynb`, so that links between pages lead to the same pages here. A
+    link to a file that is not among them is text.
 
     Args:
         root: the folder.
@@ -73,34 +88,44 @@ class HelpPages:
         """
         if name not in self._files:
             return None
-        tokens = _markdown().parse(self._files[name].read_text("utf-8"))
+        tokens = _markdown().parse(_text(self._files[name]))
         self._adjust(tokens, name)
         content = Markup(_markdown().renderer.render(tokens, _markdown().options, {}))  # nosec B704 # noqa: S704 - ours
         title = next(self._sections(name)).title
         return _page(title, content, "../" * name.count("/"), style)
 
-    def found(self, words: str, style: str) -> str:
-        """The sections that have all the words, as HTML with links."""
-        wanted = words.lower().split()
-        sections = [
-            section
-            for name in self._files
-            for section in self._sections(name)
-            if wanted and all(word in f"{section.title}\n{section.text}".lower() for word in wanted)
-        ]
-        sections.sort(key=lambda section: -sum(word in section.title.lower() for word in wanted))
+    def found(self, query: str, style: str) -> str:
+        """The sections with words of a query, as HTML with links, by BM25.
+
+        Decisions and the list of changes count half.
+        """
+        sections = [section for name in self._files for section in self._sections(name)]
+        stems = [Counter(_stems(f"{(section.title + ' ') * 3}{section.text}")) for section in sections]
+        idf = {
+            stem: math.log(1 + len(sections) / count)
+            for stem in set(_stems(query))
+            if (count := sum(stem in each for each in stems))
+        }
+        mean = sum(each.total() for each in stems) / len(stems)
+
+        def score(place: int) -> float:
+            counts, length = stems[place], stems[place].total()
+            found = sum(idf[stem] * counts[stem] / (counts[stem] + 0.5 + length / mean) for stem in idf)
+            return found / 2 if sections[place].page.startswith(_LATE) else found
+
+        best = sorted(range(len(sections)), key=score, reverse=True)[:MOST_FOUND]
         listed = [
-            (f"{each.page}#{each.anchor}", each.title, each.page, _first_lines(each.text))
-            for each in sections[:MOST_FOUND]
+            (f"{each.page}#{each.anchor}", each.title, each.page, _part_with(each.text, idf))
+            for each in (sections[place] for place in best if score(place) > score(best[0]) / 2)
         ]
         return render(
-            "help_search.html", title=f"“{words}”", root="", style=style, query=words, listed=listed, contents=CONTENTS
+            "help_search.html", title=f"“{query}”", root="", style=style, query=query, listed=listed, contents=CONTENTS
         )
 
     def _sections(self, name: str) -> Iterator[Section]:
         """The sections of a page, each with the text up to the next heading."""
         title, anchor, lines, in_code = name, "", [], False
-        for line in self._files[name].read_text("utf-8").splitlines():
+        for line in _text(self._files[name]).splitlines():
             in_code ^= _FENCE.match(line) is not None
             heading = None if in_code else _HEADING.match(line)
             if heading is None:
@@ -132,9 +157,24 @@ class HelpPages:
         if not path or re.match(r"[a-z]+:", path):
             return href
         file = posixpath.normpath(posixpath.join(folder, path))
-        if file.removesuffix(".md") in self._files:
-            return path.removesuffix(".md") + mark + anchor
+        if _SUFFIX.sub("", file) in self._files:
+            return _SUFFIX.sub("", path) + mark + anchor
         return href if file in self.pictures else None
+
+
+def _text(file: Path) -> str:
+    """The Markdown of a page; a notebook's cells and their outputs, as text."""
+    text = file.read_text("utf-8")
+    if file.suffix != ".ipynb":
+        return text
+    parts = []
+    for cell in json.loads(text)["cells"]:
+        source = "".join(cell["source"])
+        parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+        for output in cell.get("outputs", ()):
+            shown = output["data"]["text/plain"] if "data" in output else output["text"]
+            parts.append("```text\n{}\n```".format("".join(shown).rstrip("\n")))
+    return "\n\n".join(parts) + "\n"
 
 
 def slug(heading: str) -> str:
@@ -146,13 +186,24 @@ def slug(heading: str) -> str:
     return _NO_SLUG.sub("", _MARKUP.sub("", heading).lower()).strip().replace(" ", "-")
 
 
-def _first_lines(text: str) -> str:
-    plain = " ".join(_MARKUP.sub("", text).split())
-    return plain if len(plain) <= 200 else f"{plain[:200].rsplit(' ', 1)[0]} …"
+def _stems(text: str) -> list[str]:
+    return list(_stemmer().stemWords(_WORD.findall(text.lower())))
+
+
+def _part_with(text: str, idf: Mapping[str, float]) -> str:
+    """The sentences of a section from the one that has most of the words on, shortened."""
+    sentences = re.split(r"(?<=[.:|]) ", " ".join(_MARKUP.sub("", text).split()))
+    parts = [" ".join(sentences[i:])[:SHOWN] for i in range(len(sentences))]
+    return max(parts, key=lambda part: sum(idf.get(stem, 0.0) for stem in set(_stems(part))))
 
 
 def _page(title: str, content: Markup, root: str, style: str) -> str:
     return render("help.html", title=title, content=content, root=root, style=style, query="", contents=CONTENTS)
+
+
+@cache
+def _stemmer() -> Stemmer:
+    return Stemmer("english")
 
 
 @cache

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from semblance_client.vocabulary import explanation as vocabulary
 from semblance_client.vocabulary.explanation import DEFAULT_LINKS, Granularity, Link, Side, Token
 from semblance_client.vocabulary.same import Verdict
@@ -12,7 +14,11 @@ from semblance.models.nearest_passages import explain_passages, nearest_passages
 from semblance.models.protocols import Explainable
 from semblance.models.text import Units
 from semblance.models.tokenization.glossary import NO_GLOSSARY, Glossary
-from semblance.service.usecases.paraphrases.verdicts import Judge
+
+if TYPE_CHECKING:
+    from semblance.service.usecases.paraphrases.verdicts import (
+        Judge,  # with the metrics; `semblance.explain` needs none
+    )
 
 
 def word_links(

@@ -61,7 +61,9 @@ def _found(
     directions = unit_rows(np.stack([query.pooled() for query in queries])).astype(np.float32)
     if mode == "vector":
         version, hits = index.search(directions, k, where, passages)
-        return IndexHits([by_vector(version, own) for own in hits], index.mismatches(where or EVERYTHING))
+        return IndexHits(
+            [by_vector(version, own) for own in hits], index.mismatches(where or EVERYTHING, params.named_fields)
+        )
     found = [
         index.search_hybrid(
             HybridQuery(
@@ -76,4 +78,4 @@ def _found(
         )
         for vector, text in until_left(zip(directions, params.queries, strict=True))
     ]
-    return IndexHits(found, index.mismatches(where or EVERYTHING))
+    return IndexHits(found, index.mismatches(where or EVERYTHING, params.named_fields))

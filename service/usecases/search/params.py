@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from semblance_client.vocabulary.responses import RequestWarning
 from semblance_client.vocabulary.search import Mode, SearchRequest
 
 from semblance.models.tokenization.glossary import NO_GLOSSARY, Glossary
@@ -19,12 +20,15 @@ from semblance.service.usecases.request_fields import (
     requested_version,
     require_at_most,
 )
+from semblance.service.usecases.search.boosts import unread_dates
 from semblance.service.usecases.search.choice import Choice
 from semblance.service.usecases.search.ordering import Step
+from semblance.service.usecases.search.results import SearchHit
 from semblance.service.usecases.text_embedder import InputText
 
 # they contain nine of the ten best by rcmd, or more, on real collections: benchmarks/quality/candidates.py
 DEFAULT_CANDIDATES = 100
+_UNREAD = "no hit has a date in the field {field!r} as ISO 8601 writes them, such as 2026-05-31, or seconds since 1970"
 RESCORED_PASSAGES = 3  # of a document, the nearest by vector; the best of them makes the score of a measure
 
 
@@ -122,6 +126,16 @@ class SearchParams:
         return requested_facets(self.request.facets)
 
     @property
+    def named_fields(self) -> Mapping[str, str]:
+        """Metadata fields that the request names beside its filter, by the pointers to them."""
+        request = self.request
+        named = {f"/facets/{i}/field": each.field for i, each in enumerate(request.facets)}
+        named |= {f"/boosts/{i}/field": each.field for i, each in enumerate(request.boosts)}
+        named |= {f"/fields/{i}": field for i, field in enumerate(request.fields or [])}
+        named |= {"/group_by": request.group_by} if request.group_by else {}
+        return named | ({"/sort/field": request.sort.field} if request.sort else {})
+
+    @property
     def counts_hits(self) -> bool:
         """Whether a threshold decides which documents the facets count."""
         thresholds = (self.request.min_score, self.request.min_probability)
@@ -134,6 +148,22 @@ class SearchParams:
         adds = request.boosts or request.field_weights
         more = self.choice or self.counts_hits or adds or request.rerank_model is not None
         return self.candidates if more else self.page.stop
+
+
+def warned(
+    request: SearchRequest, found: Sequence[RequestWarning], hits: Sequence[Sequence[SearchHit]]
+) -> list[RequestWarning]:
+    """Warnings about metadata fields, also by the hits: no object is unknown; dates are read."""
+    metadata = [hit.document.metadata for each in hits for hit in each]
+    objects = {
+        f"/fields/{i}" for i, field in enumerate(request.fields or []) if any(field in each for each in metadata)
+    }
+    unread = [
+        RequestWarning(pointer=f"/boosts/{i}/field", code="unread_date", detail=_UNREAD.format(field=boost.field))
+        for i, boost in enumerate(request.boosts)
+        if boost.half_life_days and unread_dates([each.get(boost.field) for each in metadata])
+    ]
+    return [*(each for each in found if each.pointer not in objects), *unread]
 
 
 def _steps(request: SearchRequest, mode: Mode, most: int) -> list[Step]:

@@ -29,7 +29,7 @@ from semblance.service.usecases.search.candidates import candidates
 from semblance.service.usecases.search.good_matches import Evidence
 from semblance.service.usecases.search.hits import IndexHits, RankedHit, RankedHits, codes_rank, ids_of, missing_terms
 from semblance.service.usecases.search.ordering import NO_WEIGHTS, in_steps, ordered
-from semblance.service.usecases.search.params import RESCORED_PASSAGES, SearchParams
+from semblance.service.usecases.search.params import RESCORED_PASSAGES, SearchParams, warned
 from semblance.service.usecases.search.rescoring import PassageScorer, Scores, ScoreSource
 from semblance.service.usecases.search.results import (
     HIGHLIGHT_MEASURE,
@@ -206,7 +206,7 @@ class SearchSession:
             scored_from=source,
             version=str(index.version),
             truncated=list(self.queries.truncated),
-            warnings=[*self.queries.warnings, *index.warnings],
+            warnings=[*self.queries.warnings, *warned(params.request, index.warnings, hits)],
             usage=Usage(tokens=self.queries.tokens, passages=self.queries.passages),
         )
 

@@ -164,6 +164,24 @@ def test_pages_lead_through_all_documents(client: Client) -> None:
     assert len(set(ids)) == len(ids) == client.collection("default").count
 
 
+async def test_all_documents_are_iterated_over_page_by_page(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setattr("semblance_client.calls.storage.MAX_PAGE", 9)
+    filter_ = {"category": {"in": ["shipping", "orders"]}}
+    with Client(url) as client:
+        expected = client.documents(filter=filter_, sort="category", descending=True, limit=1000).documents
+        assert len(expected) > 18
+        found = client.all_documents(filter=filter_, sort="category", descending=True)
+        assert next(found) == expected[0]
+        assert [*found] == expected[1:]
+        assert [*client.all_documents(filter={"category": "absent"})] == []
+        with pytest.raises(NotFound):
+            next(client.all_documents("absent"))
+    async with AsyncClient(url) as waiting:
+        assert [
+            each async for each in waiting.all_documents(filter=filter_, sort="category", descending=True)
+        ] == expected
+
+
 def test_models_and_measures_are_those_of_the_service(client: Client, http: httpx2.Client) -> None:
     served = http.get("/models").json()
     assert [each.model_dump(mode="json") for each in client.models()] == served["models"]
@@ -194,3 +212,9 @@ async def test_a_transport_answers_in_place_of_the_network() -> None:
         assert client.aliases() == []
     async with AsyncClient(transport=transport) as waiting:
         assert await waiting.aliases() == []
+
+
+@pytest.mark.parametrize("pairs", [["a text", "another"], ["ab"], "ab", [("a", "b", "c")]])
+def test_pairs_in_another_form_are_told_the_form(client: Client, pairs: Any) -> None:
+    with pytest.raises(TypeError, match="pairs are a list such as"):
+        client.similarity(pairs)

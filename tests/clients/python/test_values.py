@@ -118,3 +118,25 @@ def test_failed_rows_of_a_data_frame_raise_at_the_end(client: Any, name: str) ->
 def test_a_data_frame_without_texts_is_refused(client: Any, name: str) -> None:
     with pytest.raises(ValueError, match=r"no column text: it has \['id', 'title'\]"):
         client.upload(pd.DataFrame({"id": [1], "title": ["a"]}), name)
+
+
+def test_records_are_the_rows_of_a_data_frame_and_back(client: Any, name: str) -> None:
+    frame = pd.DataFrame({"id": ["1", "2"], "text": ["The lamp flickers.", "The door squeaks."], "score": [3, 5]})
+    client.upload(frame, name)
+    again = pd.DataFrame(each.record() for each in client.all_documents(name))
+    pd.testing.assert_frame_equal(again, frame)
+    hits = client.search("a noisy door", name, explain=True, measure="rcmd_words").hits
+    found = pd.DataFrame(each.record() for each in hits)
+    assert [*found.columns] == ["id", "score", "text", "metadata.score"]
+    assert [*found["metadata.score"]] == [5, 3]
+    links = pd.DataFrame(hits[0].explanation.records())
+    assert links.contribution.sum() + hits[0].explanation.rest == pytest.approx(found.score[0], abs=1e-6)
+    assert {"door"} <= {*links.a} & {*links.b}
+
+
+def test_columns_of_a_data_frame_are_lists_of_texts(client: Any) -> None:
+    frame = pd.DataFrame({"a": ["A cat sleeps.", "It rains."], "b": ["A cat naps.", "The sun shines."]}, index=[7, 3])
+    pairs = [*zip(frame.a, frame.b, strict=True)]
+    assert client.similarity(frame[["a", "b"]].itertuples(index=False)).scores == client.similarity(pairs).scores
+    assert client.embed(frame.a, "minilm").vectors == client.embed([*frame.a], "minilm").vectors
+    assert client.similarity_matrix(frame.a, frame.b).scores == client.similarity_matrix([*frame.a], [*frame.b]).scores

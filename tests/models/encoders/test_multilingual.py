@@ -34,7 +34,8 @@ def read(encoder: Transformer, text: str) -> TokenizedText:
     ],
 )
 def test_words_have_no_space_and_no_punctuation(multilingual: Transformer, text: str, words: list[str]) -> None:
-    assert [each.text for each in explain(text, text, measure="rcmd_words", model=multilingual).left] == words
+    explained = explain(text, text, measure="rcmd_words", model=multilingual)
+    assert [each.text for each in explained.a.tokens] == words
 
 
 def encode(encoder: Transformer, *texts: str) -> list[TokenEmbeddings]:
@@ -57,7 +58,7 @@ def test_the_prompt_is_part_of_special_and_of_no_word(multilingual: Transformer)
 def test_explanations_join_words_across_languages(multilingual: Transformer) -> None:
     texts = "A dog sleeps on the sofa.", "Der Hund schläft auf dem Sofa."
     explained = explain(*texts, measure="rcmd_words", model=multilingual)
-    joined = {(explained.left[link.left].text, explained.right[link.right].text) for link in explained.links}
+    joined = {explained.words(link) for link in explained.links}
     assert {("dog", "Hund"), ("sleeps", "schläft"), ("sofa", "Sofa")} <= joined
 
 

@@ -8,12 +8,19 @@ from urllib.parse import urlencode
 
 from semblance_client.calls import wire
 from semblance_client.calls.wire import FacetCounts, NewDocument
-from semblance_client.steps import Call
+from semblance_client.steps import Call, Pages
 from semblance_client.vocabulary.aliases import Alias, AliasList
 from semblance_client.vocabulary.collections import Collection, CollectionList
-from semblance_client.vocabulary.documents import Changed, Deleted, DocumentPage, ReadDocument, Stored
+from semblance_client.vocabulary.documents import (
+    Changed,
+    Deleted,
+    DocumentPage,
+    ReadDocument,
+    Stored,
+    StoredDocument,
+)
 from semblance_client.vocabulary.glossary import Glossary, GlossaryGroup, StemLanguage
-from semblance_client.vocabulary.matching import Counted
+from semblance_client.vocabulary.matching import MAX_PAGE, Counted
 
 
 def create_collection(  # noqa: PLR0913 - one argument a setting
@@ -180,6 +187,52 @@ def documents(  # noqa: PLR0913 - one parameter a field of the request
     order = wire.sort(sort, descending=descending)
     body = wire.fields(limit=limit, cursor=cursor, filter=filter, sort=order, offset=offset, min_version=min_version)
     return wire.post(f"{wire.collection_path(collection)}/list", body, DocumentPage)
+
+
+def all_documents(
+    collection: str = "default",
+    *,
+    filter: Mapping[str, Any] | None = None,  # noqa: A002 - the name of the field
+    sort: str | None = None,
+    descending: bool = False,
+    min_version: str | None = None,
+) -> Pages[StoredDocument]:
+    """Iterate over all documents; a page of them is asked for when it is reached.
+
+    Args:
+        collection: their collection.
+        filter: conditions on metadata, such as `{"category": "shipping"}`.
+        sort: a metadata field; by id by default.
+        descending: whether the largest value comes first.
+        min_version: list this version of the collection or a later one.
+
+    Example:
+        >>> from collections import Counter
+        >>> counts = Counter(each.metadata["category"] for each in client.all_documents())
+        >>> counts["shipping"], counts.total()
+        (20, 200)
+        >>> records = [each.record() for each in client.all_documents(filter={"category": "shipping"})]
+        >>> sorted(records[0])  # the columns of pandas.DataFrame(records)
+        ['category', 'id', 'question', 'tags', 'text', 'updated', 'views']
+    """
+
+    def page(cursor: str | None) -> Call[tuple[list[StoredDocument], str | None]]:
+        call = documents(
+            collection,
+            limit=MAX_PAGE,
+            cursor=cursor,
+            filter=filter,
+            sort=sort,
+            descending=descending,
+            min_version=min_version,
+        )
+        return Call(call.request, lambda body: _entries(call.parse(body)))
+
+    return Pages(page)
+
+
+def _entries(page: DocumentPage) -> tuple[list[StoredDocument], str | None]:
+    return page.documents, page.cursor
 
 
 def document(id: str, collection: str = "default") -> Call[ReadDocument]:  # noqa: A002 - the name of the field

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, TypeAlias
 
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field, JsonValue
 
 from semblance_client.vocabulary.described import Described
 
@@ -16,7 +16,8 @@ WARNINGS: Mapping[str, str] = {
     "empty_text": "A text has no visible character, or no token: it is ranked last, or has the vector of an empty text",
     "filter_type_mismatch": "No document has a value of the condition's type in that field, such as a number",
     "incomplete_search": "The index on another server has too many stale passages: more documents may match",
-    "unknown_filter_field": "No document of the collection has that field in its metadata",
+    "unknown_metadata_field": "No document of the collection has a value to compare in that metadata field",
+    "unread_date": "A date is in another form than ISO 8601: a filter compares it as a string, a boost leaves it out",
     "unread_text": "The model cannot read at least half of a text's letters, or any sign of a text without letters",
 }
 
@@ -53,6 +54,7 @@ class RequestWarning(ResponseBody):
     code: Annotated[str, Field(json_schema_extra={"enum": list(WARNINGS)})]
     """Stable; programs may rely on it."""
     detail: str
+    """What is wrong, in words."""
 
 
 Warnings: TypeAlias = Annotated[
@@ -60,6 +62,18 @@ Warnings: TypeAlias = Annotated[
     BeforeValidator(_first),
     Field(description=f"Empty if there are none; the first {MAX_WARNINGS} if there are more."),
 ]
+
+
+def row(columns: Mapping[str, JsonValue], metadata: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """A row of a table, without nulls.
+
+    A metadata field with the name of a column has `metadata.` before it.
+
+    >>> row({"id": "1", "score": 0.5, "probability": None}, {"score": 3, "year": 2026})
+    {'id': '1', 'score': 0.5, 'metadata.score': 3, 'year': 2026}
+    """
+    fields = {f"metadata.{name}" if name in columns else name: value for name, value in metadata.items()}
+    return {name: value for name, value in {**columns, **fields}.items() if value is not None}
 
 
 def shortened(text: str, most: int = 24) -> str:
@@ -102,7 +116,9 @@ class Scored(ResponseBody):
     """Fields of every response with scores."""
 
     model: str
+    """Name of the model."""
     space: Space
     measure: str
+    """Name of the measure."""
     calibration: Calibration | None = None
     """Data that the probabilities are fitted to; null if there are none."""
