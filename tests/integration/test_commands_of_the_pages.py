@@ -250,6 +250,7 @@ PROGRAMS: Mapping[str, str] = {
     ),
     **dict.fromkeys(("pip", "uvx", "/opt/semblance-0.1.0/bin/python"), "it installs; the extras must exist"),
     "python": "a benchmark that trains; tests/benchmarks/test_words_model.py checks its inputs",
+    "npx": "it downloads; test_generated_client.py makes a client of the same document",
     "torchrun": "it trains on several GPUs; test_train_processes.py trains in two processes",
 }
 
