@@ -20,14 +20,21 @@ class BuiltIn:
         weights_sha256: SHA-256 of its weights.
         adapter: folder of its adapter in `service/adapters/`, if it has one.
         adapter_sha256: SHA-256 of the adapter's weights.
-        installed_by: command that installs the folder.
     """
 
     folder: str
     weights_sha256: str
     adapter: str | None = None
     adapter_sha256: str | None = None
-    installed_by: str = "scripts/install"
+
+    @property
+    def installed_by(self) -> str:
+        """The commands that install the folder, in words."""
+        name = "" if self.folder == "model" else f" {self.folder}"
+        return (
+            f"run `scripts/install{name}` in the folder of Semblance or, for an environment of your own, there "
+            f"`python assets/fetch.py{name}` and `pip install ./assets`"
+        )
 
 
 PACKAGE = "semblance_assets"
@@ -38,7 +45,6 @@ _MINILM = BuiltIn(
 _MPNET = BuiltIn(
     folder="mpnet",
     weights_sha256="78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658",
-    installed_by="scripts/install mpnet",
 )
 BUILT_IN: Mapping[str, BuiltIn] = {
     "minilm-graded": replace(
@@ -60,7 +66,6 @@ BUILT_IN: Mapping[str, BuiltIn] = {
     "multilingual": BuiltIn(
         folder="multilingual",
         weights_sha256="5f7bc961541f20fdf15a1a580e1a215da15b77cbe05105061f1fccff901f874d",
-        installed_by="scripts/install multilingual",
     ),
     "mpnet": _MPNET,
     "mpnet-clrcmd": replace(
@@ -81,7 +86,7 @@ def built_in_source(name: str, options: Mapping[str, str]) -> Source:
     package = importlib.util.find_spec(PACKAGE)
     folder = Path(package.origin).parent / model.folder if package is not None and package.origin is not None else None
     if folder is None or not folder.is_dir():
-        raise BadCheckpoint(f"{name} is not installed: run `{model.installed_by}` in the folder of Semblance")
+        raise BadCheckpoint(f"{name} is not installed: {model.installed_by}")
     if model.adapter is None:
         return Source(folder, options, model.weights_sha256)
     if "adapter" in options:

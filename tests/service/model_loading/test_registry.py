@@ -108,10 +108,13 @@ def test_altered_files_of_a_built_in_model_are_rejected(monkeypatch: pytest.Monk
 
 
 def test_a_model_that_is_not_installed_names_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    absent = replace(BUILT_IN["multilingual"], folder="absent")
-    monkeypatch.setitem(cast("dict[str, BuiltIn]", BUILT_IN), "multilingual", absent)
-    with pytest.raises(BadCheckpoint, match="multilingual is not installed: run `scripts/install multilingual`"):
-        read_source("multilingual")
+    monkeypatch.setattr("semblance.service.model_loading.builtin.PACKAGE", "absent_package")
+    for model, commands in (
+        ("minilm", "run `scripts/install` .* `python assets/fetch.py` and"),
+        ("multilingual", "run `scripts/install multilingual` .* `python assets/fetch.py multilingual` and"),
+    ):
+        with pytest.raises(BadCheckpoint, match=f"{model} is not installed: {commands}"):
+            read_source(model)
 
 
 @pytest.mark.xdist_group("multilingual")
