@@ -36,9 +36,9 @@ def middle_of(shown: Locator) -> tuple[float, float]:
 
 def test_a_map_is_dragged_and_its_regions_listed(open_page: OpenPage, url: str) -> None:
     with Client(url) as client:
-        client.create_collection("letters")
-        client.add_documents(LETTERS, collection="letters")
-    page = open_page("#collection?collection=letters")
+        client.create_collection("six-topics")
+        client.add_documents(LETTERS, collection="six-topics")
+    page = open_page("#collection?collection=six-topics")
     region = page.get_by_role("region", name="Map")
     expect(region.get_by_label("Color by")).to_have_value("status")
     region.get_by_role("button", name="Draw map").click()
