@@ -6,7 +6,7 @@ import hashlib
 from importlib.resources import files
 
 from fastapi import FastAPI, Request
-from fastapi.responses import HTMLResponse, JSONResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.types import Scope
 
@@ -19,6 +19,10 @@ _POLICY = (
     "trusted-types 'none'"
 )
 _PACKAGE = files("semblance.service")
+_WORDS = (  # which name no region of a map
+    files("semblance.models.tokenization") / "function_words.txt",
+    files("semblance.models.paraphrases") / "negations.txt",
+)
 
 
 class _Assets(StaticFiles):
@@ -38,6 +42,11 @@ def install(app: FastAPI) -> str:
     assets = _PACKAGE / "playground" / "assets"
     digest = hashlib.sha256(b"".join(each.read_bytes() for each in sorted(assets.iterdir(), key=str))).hexdigest()[:12]
     folders = {"sample": _PACKAGE / "sample", "": assets}  # the longer path first, which the shorter would also match
+
+    @app.get(f"{PATH}/{digest}/words.txt", include_in_schema=False)
+    async def words() -> PlainTextResponse:
+        return PlainTextResponse("\n".join(each.read_text("utf-8") for each in _WORDS))
+
     for name, folder in folders.items():
         app.mount(f"{PATH}/{digest}/{name}".rstrip("/"), _Assets(directory=str(folder)), name=f"playground {name}")
     # without a leading slash, so that a path prefix before the service stays

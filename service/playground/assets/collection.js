@@ -1,30 +1,17 @@
 // @ts-check
 // What a collection holds: counts, documents, near-duplicates; drop a file to add documents.
 
-import { Latest, collectionPath, get, linesOf, loaded, send } from "./api.js";
-import {
-  button,
-  choose,
-  counted,
-  element,
-  fill,
-  grouped,
-  isolated,
-  isolatedList,
-  labeled,
-  menu,
-  plain,
-  setChoices,
-} from "./dom.js";
+import { Latest, collectionPath, get, loaded, post, send } from "./api.js";
+import { button, choose, element, fill, grouped, labeled, menu, setChoices } from "./dom.js";
 import { CollectionList, holdingText } from "./collections.js";
 import { DocumentPages } from "./documents.js";
+import { Duplicates } from "./duplicates.js";
 import { Import } from "./import.js";
 import { metadataFields } from "./search.js";
-import { hashOf, writeState } from "./state.js";
-import { verdictLine } from "./verdict.js";
+import { writeState } from "./state.js";
 
-const MIN_SIMILARITY = "0.6"; // of near-duplicates; the sample has some
-const IN_DOCUMENTS = { a: "there", b: "here" }; // of a group, as the lists of words are called
+const MAX_GROUPS = 12; // of a map, with a mark of their own
+const MAX_FACETS = 20; // of a request
 
 /** The tab of a collection. */
 export class Collection {
@@ -48,16 +35,13 @@ export class Collection {
       () => this.known,
       (name) => this.refresh(name),
     );
-    this.groups = element("div");
-    this.find = button("Find near-duplicates", () => this.duplicates(), { disabled: true }); // until there is a collection
+    this.duplicates = new Duplicates((name) => this.refresh(name, true));
     this.field = menu([["", "nothing"]], "", { name: "field" });
     this.field.addEventListener("change", () => this.map.hasChildNodes() && this.drawMap());
     this.toMap = button("Draw map", () => this.drawMap(), { disabled: true }); // until the fields are known
     this.map = element("div");
-    this.least = element("input", { type: "number", min: "-1", max: "1", step: "0.05", value: MIN_SIMILARITY });
     this.listing = new Latest();
     this.describing = new Latest();
-    this.finding = new Latest(this.groups);
     this.drawing = new Latest(this.map);
     fill(
       panel,
@@ -66,13 +50,7 @@ export class Collection {
       this.about,
       this.all.section,
       this.adding.section,
-      element(
-        "section",
-        { class: "card", "aria-label": "Near-duplicates" },
-        element("h2", {}, "Near-duplicates"),
-        element("div", { class: "toolbar" }, labeled("Least similarity", this.least), this.find),
-        this.groups,
-      ),
+      this.duplicates.section,
       element(
         "section",
         { class: "card", "aria-label": "Map" },
@@ -98,9 +76,10 @@ export class Collection {
   /**
    * Read the collections anew, and show one of them.
    * @param {string} wanted
+   * @param {boolean} [keepsGroups] of near-duplicates
    * @returns {Promise<boolean>} whether it is shown; otherwise there is none, or another call took the place of this one
    */
-  async refresh(wanted) {
+  async refresh(wanted, keepsGroups = false) {
     const found = await this.listing.run((signal) => get("collections", signal));
     if (!found) return false;
     this.known = found.collections;
@@ -109,11 +88,14 @@ export class Collection {
     setChoices(this.collection, choices, wanted || "default");
     this.missing = wanted && wanted !== this.collection.value ? wanted : "";
     if (this.missing) this.collection.value = "";
-    return this.show();
+    return this.show(keepsGroups);
   }
 
-  /** Show the chosen collection; what is there of the same version stays. */
-  async show() {
+  /**
+   * Show the chosen collection; what is there of the same version stays.
+   * @param {boolean} [keepsGroups] of near-duplicates
+   */
+  async show(keepsGroups = false) {
     this.all.show(this.known, this.collection.value);
     const one = this.known.find((each) => each.name === this.collection.value);
     const state = one ? `${one.name} ${one.version}` : "";
@@ -122,11 +104,11 @@ export class Collection {
       return true;
     }
     this.state = "";
-    for (const each of [this.describing, this.finding, this.drawing]) each.cancel();
-    for (const each of [this.groups, this.map]) fill(each);
+    for (const each of [this.describing, this.drawing]) each.cancel();
+    fill(this.map);
     this.documents.clear();
     this.toMap.disabled = true;
-    this.find.disabled = !one;
+    this.duplicates.show(one, keepsGroups);
     if (!one) {
       const none = this.missing ? `There is no collection named “${this.missing}”.` : "There is no collection yet.";
       fill(
@@ -153,13 +135,16 @@ export class Collection {
         facts.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))),
       ),
     );
-    const [fields] = await Promise.all([
-      this.describing.run((signal) => metadataFields(one.name, signal)),
+    const [found] = await Promise.all([
+      this.describing.run(async (signal) => {
+        const fields = await metadataFields(one.name, signal);
+        return { fields, color: await colored(one, fields, signal) };
+      }),
       this.documents.show(one),
     ]);
-    if (!fields) return false;
-    const choices = fields.map((field) => /** @type {[string, string]} */ ([field, field]));
-    setChoices(this.field, [...choices, ["", "nothing"]], fields[0] ?? "");
+    if (!found) return false;
+    const choices = found.fields.map((field) => /** @type {[string, string]} */ ([field, field]));
+    setChoices(this.field, [...choices, ["", "nothing"]], found.color);
     this.toMap.disabled = false;
     this.state = state;
     return true;
@@ -186,83 +171,24 @@ export class Collection {
     const file = await send("GET", new URL("./sample/help_centre.jsonl", import.meta.url).href, { accept: "*/*" });
     await this.adding.add(new File([await file.blob()], "help_centre.jsonl"), "default");
   }
-
-  async duplicates() {
-    this.find.disabled = true;
-    fill(this.groups, element("p", { class: "faint" }, "Searching …"));
-    try {
-      await this.finding.run((signal) => this.listDuplicates(signal));
-    } finally {
-      this.find.disabled = !this.collection.value;
-    }
-  }
-
-  /** @param {AbortSignal} signal */
-  async listDuplicates(signal) {
-    const listed = element("ol", { class: "hit-list" });
-    const said = element("span", { class: "faint", role: "status" });
-    const known = this.known.find((each) => each.name === this.collection.value);
-    const bar = element("progress", { max: known?.count || 1, value: 0, "aria-label": "Documents compared" });
-    const stop = button("Stop", () => {
-      this.finding.cancel();
-      stop.remove();
-    });
-    const body = { min_score: Number(this.least.value), explain: true };
-    const path = `${collectionPath(this.collection.value)}/duplicates`;
-    const answer = await send("POST", path, { body, accept: "application/x-ndjson", signal });
-    fill(this.groups, element("p", { class: "toolbar" }, bar, said, stop), listed);
-    let groups = 0;
-    for await (const line of linesOf(answer)) {
-      if (line.done === undefined) {
-        listed.append(...line.groups.map((/** @type {any} */ group) => groupRow(group, known.model)));
-        groups += line.groups.length;
-        bar.value = line.checked;
-        said.textContent = `${counted(groups, "group")} among ${counted(line.checked, "document")} so far.`;
-      } else {
-        said.textContent = line.done ? `${counted(line.groups, "group")}.` : `Stopped: ${line.detail}`;
-        stop.remove();
-        bar.remove();
-      }
-    }
-  }
 }
 
 /**
- * @param {any} group
- * @param {string} model of the collection
+ * The field whose values tell most documents apart: one with a mark for each value; empty if there is none.
+ * @param {any} one collection
+ * @param {string[]} fields
+ * @param {AbortSignal} signal
  */
-function groupRow({ documents: [first, ...others] }, model) {
-  const texts = new Map([first, ...others].map((each) => [each.id, each.text]));
-  const why = (/** @type {any} */ { like, text }) =>
-    hashOf("compare", { a: texts.get(like) ?? first.text, b: text, by: `cosine:${model}` });
-  const like = others.map((/** @type {any} */ each) => documentText(each, first, why(each)));
-  return element("li", { class: "card" }, documentText(first, null, ""), like);
+async function colored(one, fields, signal) {
+  if (!fields.length) return "";
+  const asked = fields.slice(0, MAX_FACETS).map((field) => ({ field, values: MAX_GROUPS }));
+  const { facets } = await post(`${collectionPath(one.name)}/count`, { facets: asked }, signal);
+  const covered = (/** @type {any} */ { distinct, values }) =>
+    distinct < 2 || distinct > MAX_GROUPS
+      ? 0
+      : values.reduce((/** @type {number} */ sum, /** @type {any} */ { count }) => sum + count, 0);
+  return facets.reduce(
+    (/** @type {any} */ best, /** @type {any} */ each) => (covered(each) > covered(best) ? each : best),
+    { field: "", distinct: 0 },
+  ).field;
 }
-
-/**
- * A document of a group, with the words that join it to the first one, and those that differ.
- * @param {any} each
- * @param {any} first
- * @param {string} why address of the reasons of its score
- */
-function documentText(each, first, why) {
-  return element(
-    "div",
-    { class: "duplicate" },
-    element("strong", {}, isolated(each.id)),
-    first && element("span", { class: "faint" }, ` ${plain(each.score)} with `, isolated(each.like), " "),
-    first && element("a", { href: why }, "Why?"),
-    first && verdictLine(each.explanation?.same, IN_DOCUMENTS),
-    first && listed("both", each.in_both),
-    first && listed("only here", each.only_here),
-    first && listed("only there", each.only_there),
-    element("p", { dir: "auto" }, each.text),
-  );
-}
-
-/**
- * @param {string} what
- * @param {string[]} words
- */
-const listed = (what, words) =>
-  words.length ? element("div", { class: "faint" }, `${what}: `, isolatedList(words)) : null;

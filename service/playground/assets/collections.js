@@ -4,7 +4,10 @@
 import { Latest, collectionPath, get, send } from "./api.js";
 import { announce, button, counted, element, fill, grouped, isolated, labeled, menu, modelsOf } from "./dom.js";
 
-const NAME_PATTERN = "[a-z0-9][a-z0-9._\\-]{0,63}"; // as in service/names.py
+export const NAME_PATTERN = "[a-z0-9][a-z0-9._\\-]{0,63}"; // as in service/names.py
+export const NAME_RULE =
+  "A name has 1 to 64 characters of a-z, 0-9, “.”, “_” and “-”, and starts with a letter or digit";
+const NAME_FIELD = { pattern: NAME_PATTERN, title: `${NAME_RULE}.`, autocomplete: "off", spellcheck: "false" };
 const UNITS = ["bytes", "kB", "MB", "GB"];
 
 /**
@@ -41,7 +44,10 @@ export class CollectionList {
     this.listing = new Latest();
     this.rows = element("ul", { class: "collections" });
     this.asked = element("div", { "aria-live": "polite" });
-    this.name = element("input", { name: "new", pattern: NAME_PATTERN, autocomplete: "off", spellcheck: "false" });
+    /** @type {{name: string, collection: string}[]} */
+    this.aliases = [];
+    this.shown = "";
+    this.name = element("input", { ...NAME_FIELD, name: "new" });
     this.model = menu([["", "the default model"], ...modelsOf(models, "encoder")], "");
     this.section = element(
       "section",
@@ -72,30 +78,41 @@ export class CollectionList {
     // a key may not be allowed to see aliases
     const found = await this.listing.run((signal) => get("aliases", signal).catch(() => ({ aliases: [] })));
     if (!found) return;
-    const { aliases } = found;
+    this.aliases = found.aliases;
+    this.shown = shown;
     fill(
       this.rows,
-      collections.map((one) => this.row(one, one.name === shown, aliases)),
+      collections.map((one) => this.row(one)),
     );
   }
 
-  /** @param {any} one @param {boolean} isShown @param {{name: string, collection: string}[]} aliases */
-  row(one, isShown, aliases) {
-    const own = aliases.filter((each) => each.collection === one.name).map((each) => each.name);
+  /** @param {any} one */
+  row(one) {
+    const own = this.aliases.filter((each) => each.collection === one.name).map((each) => each.name);
     return element(
       "li",
       {},
-      button(one.name, () => this.open(one.name), { class: "quiet", "aria-pressed": String(isShown) }),
+      button(one.name, () => this.open(one.name), { class: "quiet", "aria-pressed": String(one.name === this.shown) }),
       element(
         "span",
         {},
         ` ${holdingText(one)}`,
-        element("span", { class: "faint" }, ` ${stateText(one)}${own.length ? `, also named ${own.join(", ")}` : ""}`),
+        element("span", { class: "faint" }, ` ${stateText(one)}`),
+        own.length ? [", also named ", own.flatMap((name) => [isolated(name), " ", this.removal(name)])].flat() : null,
       ),
-      element("span", { class: "spacer" }),
       button("Alias", () => this.askAlias(one), { class: "quiet", "aria-label": `Alias of ${one.name}` }),
       button("Delete", () => this.askDelete(one), { class: "quiet", "aria-label": `Delete ${one.name}` }),
     );
+  }
+
+  /** @param {string} alias */
+  removal(alias) {
+    const remove = async () => {
+      await send("DELETE", `aliases/${encodeURIComponent(alias)}`);
+      announce(`Removed the name ${alias}.`);
+      return this.open(this.shown);
+    };
+    return button("Remove", remove, { class: "quiet small", "aria-label": `Remove the name ${alias}` });
   }
 
   async create() {
@@ -109,28 +126,29 @@ export class CollectionList {
 
   /** @param {any} one */
   askAlias({ name }) {
-    const alias = element("input", { name: "alias", pattern: NAME_PATTERN, autocomplete: "off" });
-    this.ask(
-      [`A further name for `, isolated(name), ", which may lead to another collection until now."],
-      alias,
-      "Set alias",
-      async () => {
-        if (!alias.value || !alias.checkValidity()) return null;
-        await send("PUT", `aliases/${encodeURIComponent(alias.value)}`, { body: { collection: name } });
-        return name;
-      },
-    );
+    const alias = element("input", { ...NAME_FIELD, name: "alias" });
+    const check = () => {
+      if (!alias.value) return [false, ""];
+      if (!alias.checkValidity()) return [false, `${NAME_RULE}.`];
+      const other = this.aliases.find((each) => each.name === alias.value && each.collection !== name);
+      return [true, other ? `It is a name of ${other.collection} now, and will be one of ${name} instead.` : ""];
+    };
+    this.ask(["Another name of ", isolated(name)], alias, "Set alias", check, async () => {
+      await send("PUT", `aliases/${encodeURIComponent(alias.value)}`, { body: { collection: name } });
+      return name;
+    });
   }
 
   /** @param {any} one */
   askDelete({ name, count }) {
     const typed = element("input", { name: "typed", autocomplete: "off", spellcheck: "false" });
+    const lost = `Deletes ${counted(count, "document")}. This cannot be undone.`;
     this.ask(
-      [`Type `, isolated(name), ` to delete it with ${grouped(count)} documents. This cannot be undone.`],
+      ["Type ", isolated(name), " exactly to delete it"],
       typed,
       "Delete",
+      () => [typed.value === name, lost],
       async () => {
-        if (typed.value !== name) return null;
         await send("DELETE", collectionPath(name));
         announce(`Deleted ${name}.`);
         return "";
@@ -139,26 +157,36 @@ export class CollectionList {
   }
 
   /**
-   * @param {(string | Node)[]} words
+   * @param {(string | Node)[]} label
    * @param {HTMLElement} field
    * @param {string} action
-   * @param {() => Promise<string | null>} act returns the collection to show; null where what is typed will not do
+   * @param {() => any[]} check whether what is typed will do, and what to say of it
+   * @param {() => Promise<string>} act returns the collection to show
    */
-  ask(words, field, action, act) {
+  ask(label, field, action, check, act) {
     const close = () => fill(this.asked);
+    const said = element("span", { class: "faint" });
+    const sure = button(action, async () => {
+      const opened = await act();
+      close();
+      await this.open(opened);
+    });
+    const update = () => {
+      const [willDo, words] = check();
+      sure.disabled = !willDo;
+      said.textContent = words;
+    };
+    field.addEventListener("input", update);
+    update();
     fill(
       this.asked,
       element(
         "div",
-        { class: "notice toolbar" },
-        element("label", { class: "field" }, element("span", {}, words), field),
-        button(action, async () => {
-          const opened = await act();
-          if (opened === null) return;
-          close();
-          await this.open(opened);
-        }),
+        { class: "toolbar" },
+        element("label", { class: "field" }, element("span", {}, label), field),
+        sure,
         button("Cancel", close, { class: "quiet" }),
+        said,
       ),
     );
     field.focus();

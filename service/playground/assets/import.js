@@ -2,6 +2,7 @@
 // Files into a collection: the service reads them, the page shows what it read, and sends the documents.
 
 import { collectionPath, get, linesOf, post, send } from "./api.js";
+import { NAME_PATTERN, NAME_RULE } from "./collections.js";
 import {
   announce,
   beginning,
@@ -28,9 +29,6 @@ const REQUEST_BYTES = 45_000_000; // of files: base64 makes a third more of them
 const REQUEST_FILES = 200;
 const BATCH_LINES = 200; // of a request with documents
 const BATCH_CHARS = 500_000;
-const NAME_PATTERN = "[a-z0-9][a-z0-9._\\-]{0,63}"; // as in service/names.py
-const NAME_RULE =
-  "A name has 1 to 64 characters of a-z, 0-9, “.”, “_” and “-”, and starts with a letter or digit: change “Into the collection”.";
 const REPEATED = "with the id of an earlier row, which it replaces";
 const NO_COLUMNS = "has no columns: its first row must name them.";
 const BLANK = { code: "empty_text", detail: "" };
@@ -257,7 +255,7 @@ export class Import {
   async store({ files, rows, refused, repeated }) {
     const name = this.name.value.trim();
     if (!this.name.checkValidity() || !name) {
-      fill(this.progress, element("p", { class: "refused" }, NAME_RULE));
+      fill(this.progress, element("p", { class: "refused" }, `${NAME_RULE}: change “Into the collection”.`));
       return;
     }
     const bar = element("progress", { max: 1, value: 0, "aria-label": "Progress" });

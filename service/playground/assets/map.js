@@ -1,9 +1,10 @@
 // @ts-check
 // The documents of a collection as points: distant ones differ.
 
-import { collectionPath, post } from "./api.js";
+import { collectionPath, post, send } from "./api.js";
 import { announce, beginning, button, counted, element, fill, grouped, isolated, shownValue } from "./dom.js";
-import { regionNames } from "./regions.js";
+import { MapList } from "./map_list.js";
+import { emptyWords, regionNames } from "./regions.js";
 
 /** @typedef {{id: string, x: number, y: number, text: string, value: string | number | boolean | null}} Point */
 /** @typedef {{name: string, color: string, shape: number, count: number}} Group */
@@ -22,7 +23,9 @@ const SENT_CHARS = 200; // of a text, by the service
 const LEGEND_DIGITS = 6;
 const STEP = 1.5; // of a zoom
 const MAX_ZOOM = 40;
-const LISTED = 50; // documents of a view
+const DRAGGED = 4; // pixels that the pointer moves before it drags the map
+const PAN = 0.25; // share of the view, by a key
+const TIP_CHARS = 90; // of a text beside its mark
 
 /** Outlines of the marks around the origin, in half widths. */
 const SHAPES = [
@@ -70,13 +73,18 @@ export class DocumentMap {
     this.pointed = null;
     /** @type {number | null} group that is shown alone */
     this.alone = null;
-    /** @type {{x: number, y: number, name: string}[]} */
+    /** @type {{x: number, y: number, name: string, points: Point[]}[]} */
     this.regions = [];
+    /** @type {{x: number, y: number, middle: number[]} | null} where a drag began */
+    this.drag = null;
+    this.wasDragged = false;
     this.zoom = 1;
     /** The place of the map in the middle of the view, as shares of its width and height. */
     this.middle = [0.5, 0.5];
     this.tools = element("div", { class: "toolbar" });
-    this.listed = element("div");
+    this.list = new MapList(collection);
+    this.names = element("div");
+    this.tip = element("div", { class: "map-tip", "aria-hidden": "true", hidden: true });
     this.canvas = element("canvas", { "aria-hidden": "true" });
     this.frame = element(
       "div",
@@ -84,15 +92,26 @@ export class DocumentMap {
         class: "map",
         tabindex: 0,
         role: "application",
-        "aria-label": "Map; arrow keys walk from document to document",
+        "aria-label": "Map; arrow keys walk from document to document, and with shift they move the map",
       },
       this.canvas,
+      this.names,
+      this.tip,
     );
     this.card = element("div", { class: "map-card", "aria-live": "polite" });
     this.legend = element("div", { class: "toolbar", role: "group", "aria-label": "Values" });
-    this.frame.addEventListener("pointermove", (/** @type {PointerEvent} */ event) => this.point(this.nearest(event)));
+    this.frame.addEventListener("pointerdown", (/** @type {PointerEvent} */ { clientX: x, clientY: y }) => {
+      this.wasDragged = false;
+      this.drag = this.zoom > 1 ? { x, y, middle: this.middle } : null;
+    });
+    this.frame.addEventListener("pointermove", (/** @type {PointerEvent} */ event) =>
+      this.drag ? this.dragTo(event) : this.point(this.nearest(event)),
+    );
+    for (const name of ["pointerup", "pointercancel"]) this.frame.addEventListener(name, () => (this.drag = null));
     this.frame.addEventListener("pointerleave", () => this.point(null));
-    this.frame.addEventListener("click", (/** @type {PointerEvent} */ event) => this.pin(this.nearest(event)));
+    this.frame.addEventListener("click", (/** @type {PointerEvent} */ event) => {
+      if (!this.wasDragged && !this.names.contains(event.target)) this.pin(this.nearest(event));
+    });
     this.frame.addEventListener("dblclick", (/** @type {PointerEvent} */ event) => this.zoomAt(event, STEP));
     this.frame.addEventListener(
       "wheel",
@@ -114,7 +133,10 @@ export class DocumentMap {
   /** @param {AbortSignal} signal */
   async show(signal) {
     fill(this.box, element("p", { class: "faint" }, "Drawing …"));
-    const drawn = await post(`${collectionPath(this.collection)}/map`, { field: this.field || null }, signal);
+    const [drawn, lists] = await Promise.all([
+      post(`${collectionPath(this.collection)}/map`, { field: this.field || null }, signal),
+      send("GET", new URL("./words.txt", import.meta.url).href, { accept: "*/*", signal }),
+    ]);
     this.points = drawn.points;
     if (!this.points.length) {
       fill(this.box, element("p", { class: "empty" }, "There are no documents to draw."));
@@ -131,22 +153,30 @@ export class DocumentMap {
     const caption =
       `${shown} The two directions hold ${share} % of what tells these vectors apart: ` +
       "documents far from each other differ; near ones may differ, too.";
-    this.regions = regionNames(this.points);
+    this.regions = regionNames(this.points, emptyWords(await lists.text()));
+    fill(
+      this.names,
+      this.regions.map(({ name, points }) =>
+        button(name, () => this.wasDragged || this.list.show(points, `of ${name}`), { class: "map-name" }),
+      ),
+    );
     fill(
       this.tools,
       button("Zoom in", () => this.zoomTo(this.zoom * STEP), { class: "quiet" }),
       button("Zoom out", () => this.zoomTo(this.zoom / STEP), { class: "quiet" }),
-      button("List the documents in view", () => this.list(), { class: "quiet" }),
-      element("span", { class: "faint" }, "Words name regions; a double click zooms there."),
+      button("List the documents in view", () => this.listView(), { class: "quiet" }),
+      element(
+        "span",
+        { class: "faint" },
+        "A click on words lists that region; a double click zooms, and dragging moves what is zoomed.",
+      ),
     );
     fill(
       this.box,
       element("p", { class: "faint" }, caption),
       this.legend,
       this.tools,
-      this.frame,
-      this.card,
-      this.listed,
+      element("div", { class: "map-view" }, this.frame, element("div", {}, this.card, this.list.box)),
     );
     this.recolor();
     this.resized.observe(this.frame);
@@ -210,7 +240,7 @@ export class DocumentMap {
       drawMark(context, marks[this.groupOf[i]], x, y, SIZE);
     }
     context.globalAlpha = 1;
-    this.drawNames(context, zoomed);
+    this.placeNames(zoomed);
     context.strokeStyle = colorOf("--ink");
     for (const [i, dashes] of /** @type {[number | null, number[]][]} */ ([
       [this.pinned, []],
@@ -223,23 +253,30 @@ export class DocumentMap {
       context.arc(...this.places[i], 2.2 * SIZE, 0, 7);
       context.stroke();
     }
+    this.showTip();
   }
 
-  /**
-   * @param {CanvasRenderingContext2D} context
-   * @param {(point: {x: number, y: number}) => [number, number]} zoomed
-   */
-  drawNames(context, zoomed) {
-    context.font = "600 13px system-ui, sans-serif";
-    context.textAlign = "center";
-    context.lineWidth = 4;
-    context.lineJoin = "round";
-    context.strokeStyle = colorOf("--paper");
-    context.fillStyle = colorOf("--ink");
-    for (const region of this.regions) {
-      context.strokeText(region.name, ...zoomed(region));
-      context.fillText(region.name, ...zoomed(region));
+  /** @param {(point: {x: number, y: number}) => [number, number]} zoomed */
+  placeNames(zoomed) {
+    for (const [i, each] of /** @type {HTMLElement[]} */ ([...this.names.children]).entries()) {
+      const [x, y] = zoomed(this.regions[i]);
+      each.hidden = !this.isInside(x, y);
+      Object.assign(each.style, { left: `${x}px`, top: `${y}px` });
     }
+  }
+
+  /** Show the beginning of a text beside its mark: of the one pointed at, or else of the pinned one. */
+  showTip() {
+    const i = this.pointed ?? this.pinned;
+    this.tip.hidden = i === null || !this.isInside(...this.places[i]);
+    if (i === null || this.tip.hidden) return;
+    const [[x, y], width, height] = [this.places[i], this.frame.clientWidth, this.canvas.clientHeight];
+    const across =
+      x < width / 2 ? { left: `${x + REACH}px`, right: "" } : { left: "", right: `${width - x + REACH}px` };
+    const down = y < height / 2 ? { top: `${y}px`, bottom: "" } : { top: "", bottom: `${height - y}px` };
+    Object.assign(this.tip.style, across, down);
+    fill(this.tip, element("strong", {}, isolated(this.points[i].id)), element("br"));
+    this.tip.append(element("span", { dir: "auto" }, beginning(this.points[i].text, TIP_CHARS)));
   }
 
   /**
@@ -248,9 +285,26 @@ export class DocumentMap {
    */
   zoomTo(zoom) {
     this.zoom = Math.min(Math.max(zoom, 1), MAX_ZOOM);
-    if (this.zoom === 1) this.middle = [0.5, 0.5];
-    this.draw();
+    this.frame.classList.toggle("zoomed", this.zoom > 1);
+    this.moveTo(this.zoom > 1 ? this.middle : [0.5, 0.5]);
     announce(`Zoom ${shownValue(this.zoom, 2)}.`);
+  }
+
+  /** @param {number[]} middle of the view, as shares of the map */
+  moveTo(middle) {
+    this.middle = middle.map((each) => Math.min(Math.max(each, 0), 1));
+    this.draw();
+  }
+
+  /** @param {PointerEvent} event */
+  dragTo({ clientX, clientY, pointerId }) {
+    const { x, y, middle } = /** @type {{x: number, y: number, middle: number[]}} */ (this.drag);
+    const [dx, dy] = [clientX - x, clientY - y];
+    if (!this.wasDragged && Math.hypot(dx, dy) < DRAGGED) return;
+    if (!this.wasDragged) this.frame.setPointerCapture(pointerId); // until the button is up, wherever the pointer is
+    this.wasDragged = true;
+    const [width, height] = [this.frame.clientWidth * this.zoom, this.canvas.clientHeight * this.zoom];
+    this.moveTo([middle[0] - dx / width, middle[1] - dy / height]);
   }
 
   /**
@@ -267,34 +321,20 @@ export class DocumentMap {
 
   /** @param {number} i whether a point is shown, and not dimmed or outside */
   inView(i) {
-    const [x, y] = this.places[i];
-    return this.shown(i) && x >= 0 && y >= 0 && x <= this.frame.clientWidth && y <= this.canvas.clientHeight;
+    return this.shown(i) && this.isInside(...this.places[i]);
+  }
+
+  /** @param {number} x @param {number} y */
+  isInside(x, y) {
+    return x >= 0 && y >= 0 && x <= this.frame.clientWidth && y <= this.canvas.clientHeight;
   }
 
   /** List the documents in view, of the group that is shown alone if there is one. */
-  list() {
-    const found = this.points.filter((_, i) => this.inView(i));
-    const said = `${counted(found.length, "document")} in view${found.length > LISTED ? `; the first ${LISTED}` : ""}`;
-    fill(
-      this.listed,
-      element("p", { class: "faint" }, `${said}:`),
-      element(
-        "ul",
-        { class: "documents map-list", tabindex: 0, "aria-label": "Documents in view" },
-        found
-          .slice(0, LISTED)
-          .map(({ id, text }) =>
-            element(
-              "li",
-              {},
-              element("strong", {}, isolated(id)),
-              " ",
-              element("span", { dir: "auto" }, beginning(text, SENT_CHARS - 1)),
-            ),
-          ),
-      ),
+  listView() {
+    this.list.show(
+      this.points.filter((_, i) => this.inView(i)),
+      "in view",
     );
-    announce(said);
   }
 
   /** @param {number} i */
@@ -319,7 +359,6 @@ export class DocumentMap {
     if (i === this.pointed) return;
     this.pointed = i;
     this.draw();
-    this.showCard();
   }
 
   /** @param {number | null} i */
@@ -334,11 +373,27 @@ export class DocumentMap {
     const step = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
     if (!step && event.key !== "Home") return;
     event.preventDefault();
+    if (step && event.shiftKey) {
+      if (this.zoom > 1) this.moveTo(this.middle.map((each, i) => each + (PAN * step[i]) / this.zoom));
+      return;
+    }
     const first = this.points.findIndex((_, i) => this.shown(i));
     this.pinned = step && this.pinned !== null && this.shown(this.pinned) ? this.neighbor(this.pinned, step) : first;
     this.pointed = null;
-    this.draw();
+    this.follow(this.pinned);
     this.showCard();
+  }
+
+  /**
+   * Move a point that is outside of the view into its middle.
+   * @param {number} i
+   */
+  follow(i) {
+    const [x, y] = this.places[i];
+    if (this.isInside(x, y)) return this.draw();
+    const [width, height] = [this.frame.clientWidth, this.canvas.clientHeight];
+    const away = [x / width - 0.5, y / height - 0.5];
+    return this.moveTo(this.middle.map((each, axis) => each + away[axis] / this.zoom));
   }
 
   /**
@@ -358,12 +413,12 @@ export class DocumentMap {
   }
 
   showCard() {
-    const chosen = [...new Set([this.pinned, this.pointed])].filter((i) => i !== null);
+    const chosen = this.pinned === null ? [] : [this.pinned];
     fill(
       this.card,
       chosen.length ? null : element("p", { class: "faint" }, "Point at a mark to read its text; a click keeps it."),
       chosen.map((i) => {
-        const { id, text, value } = this.points[/** @type {number} */ (i)];
+        const { id, text, value } = this.points[i];
         const named = this.field ? `${this.field}: ${shownValue(value)}` : "";
         return element(
           "p",

@@ -8,17 +8,36 @@ const TERMS = 2; // of a name
 const COMMON = 0.25; // share of all documents beyond which a word tells nothing
 const WORD = /[\p{L}\p{N}]{4,}/gu;
 
+/** Greetings and thanks, which stand in letters whatever they are about. */
+const GREETINGS = new Set(
+  (
+    "hello dear best kind regards sincerely yours cheers greetings thanks thank please team hallo guten morgen abend liebe " +
+    "lieber geehrte geehrter damen herren viele freundliche freundlichen beste besten schöne grüße grüßen gruß danke " +
+    "dank vielen bitte bonjour bonsoir madame monsieur cordialement salutations merci hola buenos saludos gracias ciao " +
+    "buongiorno saluti grazie"
+  ).split(" "),
+);
+
 /** @typedef {{x: number, y: number, text: string}} Place */
 
 /**
- * The middle and the name of each region, which nearest means (k-means) part.
- * @param {Place[]} points
- * @returns {{x: number, y: number, name: string}[]}
+ * Words that name nothing: of the lists of the service, and greetings.
+ * @param {string} lists words.txt, as the service has it
  */
-export function regionNames(points) {
+export const emptyWords = (lists) => new Set([...(lists.replace(/^#.*/gm, "").match(WORD) ?? []), ...GREETINGS]);
+
+/**
+ * The middle, the name and the points of each region, which nearest means (k-means) part.
+ * @template {Place} P
+ * @param {P[]} points
+ * @param {Set<string>} left words that name nothing
+ * @returns {{x: number, y: number, name: string, points: P[]}[]}
+ */
+export function regionNames(points, left) {
   const sorted = [...points].sort((one, other) => one.x - other.x);
+  /** @type {Place[]} */
   let middles = Array.from({ length: REGIONS }, (_, i) => sorted[Math.floor(((i + 0.5) * sorted.length) / REGIONS)]);
-  /** @type {Place[][]} */
+  /** @type {P[][]} */
   let regions = [];
   for (let round = 0; round < ROUNDS; round++) {
     regions = middles.map(() => []);
@@ -26,9 +45,10 @@ export function regionNames(points) {
     middles = regions.map((region, i) => (region.length ? { ...mean(region), text: "" } : middles[i]));
   }
   const all = counts(points);
+  for (const word of left) all.delete(word);
   return regions.flatMap((region) => {
     const name = region.length < LEAST ? "" : terms(region, all, points.length);
-    return name ? [{ ...mean(region), name }] : [];
+    return name ? [{ ...mean(region), name, points: region }] : [];
   });
 }
 
@@ -64,7 +84,7 @@ function counts(points) {
  */
 function terms(region, all, total) {
   const scored = [...counts(region)]
-    .filter(([word, count]) => count > 1 && (all.get(word) ?? 0) <= COMMON * total)
+    .filter(([word, count]) => count > 1 && all.has(word) && (all.get(word) ?? 0) <= COMMON * total)
     .map(([word, count]) => {
       const usual = ((all.get(word) ?? 0) * region.length) / total;
       return { word, score: count * Math.log(count / usual) };

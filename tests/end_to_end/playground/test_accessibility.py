@@ -25,8 +25,9 @@ def open_everything(page: Page) -> None:
         why.first.click()
         page.locator("table.difference").wait_for()
     if (find := page.get_by_role("button", name="Find near-duplicates")).count():
+        page.get_by_label("Least similarity").fill("0.6")
         find.click()
-        page.get_by_text("groups.").wait_for()
+        page.get_by_text("9 groups of").wait_for()
         page.get_by_role("button", name="Draw map").click()
         page.locator(".map").press("Home")
     page.get_by_role("button", name="Key").click()

@@ -166,8 +166,9 @@ def test_a_tab_keeps_what_it_shows(open_page: OpenPage) -> None:
     page.get_by_role("button", name="Compare with another").click()
     page.get_by_label("measure 2").select_option("rcmd1_words")
     page.get_by_role("tab", name="Collection").click()
+    page.get_by_label("Least similarity").fill("0.6")
     page.get_by_role("button", name="Find near-duplicates").click()
-    expect(page.get_by_text("9 groups.")).to_be_visible()
+    expect(page.get_by_text("9 groups of")).to_be_visible()
     page.get_by_role("button", name="Draw map").click()
     expect(page.locator(".legend-entry")).to_have_count(10)
     address = page.url
@@ -175,7 +176,7 @@ def test_a_tab_keeps_what_it_shows(open_page: OpenPage) -> None:
     expect(page.get_by_label("measure 2")).to_have_value("rcmd1_words")
     page.get_by_role("tab", name="Collection").click()
     expect(page).to_have_url(address)
-    expect(page.get_by_text("9 groups.")).to_be_visible()
+    expect(page.get_by_text("9 groups of")).to_be_visible()
     expect(page.locator(".legend-entry")).to_have_count(10)
 
 

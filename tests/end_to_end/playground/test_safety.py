@@ -114,7 +114,7 @@ def test_ids_and_metadata_stay_text(open_page: OpenPage) -> None:
     assert shown == set(PAYLOADS)
     listed.get_by_label("Least similarity").fill("0.2")
     listed.get_by_role("button", name="Find near-duplicates").click()
-    expect(listed.get_by_text(re.compile(r"\d groups?\."))).to_be_visible()
+    expect(listed.get_by_text(re.compile(r"\d groups? of \d+ documents\."))).to_be_visible()
     listed.get_by_label("Color by").select_option("note")
     listed.get_by_role("button", name="Draw map").click()
     listed.locator(".map").press("Home")

@@ -77,6 +77,46 @@ def test_near_duplicates_say_what_differs(open_page: OpenPage, url: str) -> None
         client.create_collection("judged")
         client.add_documents([{"id": "1", "text": a}, {"id": "2", "text": b}], collection="judged")
     page = open_page("#collection?collection=judged")
+    page.get_by_label("Least similarity").fill("0.6")
     page.get_by_role("button", name="Find near-duplicates").click()
     region = page.get_by_role("region", name="Near-duplicates")
     expect(region.locator(".verdict")).to_have_text("Different: only there: except weekends")
+
+
+def test_duplicates_that_say_the_same_come_first_and_go(open_page: OpenPage, url: str) -> None:
+    paid = "Invoice 117 was paid"
+    texts = {"a": paid, "b": "Invoice 113 was paid", "c": f"{paid}!", "x": "A late parcel", "y": "A late parcel."}
+    with Client(url) as client:
+        client.create_collection("repeated")
+        documents = [{"id": each, "text": text} for each, text in texts.items()]
+        client.add_documents(
+            [*documents, {"id": "p", "text": "Room 4 is free"}, {"id": "q", "text": "Room 5 is free"}],
+            collection="repeated",
+        )
+    page = open_page("#collection?collection=repeated")
+    region = page.get_by_role("region", name="Near-duplicates")
+    find = region.get_by_role("button", name="Find near-duplicates")
+    least = region.get_by_label("Least similarity")
+    expect(least).to_have_value("0.9")
+    least.fill("80")
+    find.click()
+    expect(region.get_by_role("alert")).to_have_text("The least similarity is a number from −1 to 1, such as 0.9.")
+    least.fill("0.7")
+    find.click()
+    expect(region).to_contain_text("3 groups of 7 documents.")
+    groups = region.get_by_role("listitem")
+    expect(groups.last).to_contain_text("Room 5")
+    ids = groups.first.locator(".duplicate > strong")
+    expect(ids).to_have_text(["a", "c", "b"])
+    with page.expect_download() as saved:
+        region.get_by_role("button", name="CSV of the groups").click()
+    rows = saved.value.path().read_text("utf-8-sig").splitlines()
+    assert rows[:2] == ["group,id,like,score,verdict,text", "1,a,,,,Invoice 117 was paid"]
+    assert [each.split(",")[4] for each in rows[2:4]] == ["same", "different"]
+    groups.first.get_by_role("button", name="Keep the first, delete the other that says the same").click()
+    expect(groups.first).to_contain_text("Delete c from repeated? This cannot be undone.")
+    groups.first.get_by_role("button", name="Delete 1 document").click()
+    expect(ids).to_have_text(["a", "b"])
+    expect(page.get_by_role("region", name="Listed documents")).to_contain_text("1 to 6 of 6")
+    with Client(url) as client:
+        assert "c" not in [each.id for each in client.documents("repeated").documents]
