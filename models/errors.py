@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import ClassVar
 
 
@@ -95,17 +94,6 @@ def _needs(subject: str, package: str, extra: str) -> str:
         f"{subject} needs {package}, which is not installed: install the extra {extra}, by scripts/install {extra} in "
         f"the folder of Semblance, or there by pip install ./assets ./clients/python '.[{extra}]'"
     )
-
-
-def did_you_mean(wrong: Iterable[str], known: Iterable[str]) -> str:
-    """The known names that resemble wrong ones, as the end of a message; empty if none does.
-
-    >>> did_you_mean(["Kund"], ["id", "Kunde"])
-    ' (did you mean Kunde?)'
-    """
-    lower = {name.lower(): name for name in known}
-    close = [lower[found] for name in wrong for found in get_close_matches(name.lower(), lower, n=1)]
-    return f" (did you mean {', '.join(close)}?)" if close else ""
 
 
 class BadCheckpoint(SemblanceError):

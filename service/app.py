@@ -15,7 +15,7 @@ from fastapi import FastAPI
 from opentelemetry.trace import TracerProvider
 from semblance_client.vocabulary.collections import CollectionRequest
 
-from semblance.service.api import errors, openapi
+from semblance.service.api import errors
 from semblance.service.api.edge.drain import is_monitoring
 from semblance.service.api.edge.key_entries import KeyRing
 from semblance.service.api.edge.keys import Guard
@@ -23,6 +23,7 @@ from semblance.service.api.edge.origins import AllowedHosts, AllowedOrigins
 from semblance.service.api.edge.request_body import BodyLimits
 from semblance.service.api.edge.stack import Edge, EdgePolicy
 from semblance.service.api.exact_paths import ExactPaths
+from semblance.service.api.openapi import document as openapi
 from semblance.service.api.routes import ROUTERS, docs_page, help_pages, playground
 from semblance.service.composition.models import served_models
 from semblance.service.composition.services import open_services

@@ -161,6 +161,10 @@ class UnknownDocument(SemblanceError):
 
     code = "unknown_document"
 
+    def __init__(self, message: str, problems: Sequence[Problem] = ()) -> None:
+        super().__init__(message)
+        self.problems = tuple(problems)
+
 
 class DocumentChanged(SemblanceError):
     """A document was stored or deleted since `if_version`; read it again."""

@@ -24,12 +24,8 @@ CLIENT_URL = "SEMBLANCE_URL"  # likewise
 class Settings(BaseSettings):
     """Immutable settings; each field is the environment variable SEMBLANCE_<FIELD> in capitals."""
 
-    model_config = SettingsConfigDict(
-        env_prefix="SEMBLANCE_",
-        frozen=True,
-        extra="forbid",
-        hide_input_in_errors=True,  # it may contain a password
-    )
+    # errors hide the input, which may contain a password
+    model_config = SettingsConfigDict(env_prefix="SEMBLANCE_", frozen=True, extra="forbid", hide_input_in_errors=True)
 
     host: addresses.Host = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")
@@ -294,11 +290,11 @@ def _check_variables() -> None:
 
     An empty address would mean a store of its own for each replica, and an empty home the current folder.
     """
-    defaults = {f"SEMBLANCE_{name.upper()}": field.default for name, field in Settings.model_fields.items()}
-    # of scripts, and a folder of data and a server of benchmarks and tests; the service does not read them
-    others = {"SEMBLANCE_VENV", "SEMBLANCE_DATA", "SEMBLANCE_TEST_MILVUS", CLIENT_KEY, CLIENT_URL}
+    # some are of scripts, clients, benchmarks and tests; the service does not read them
+    others = dict.fromkeys(("SEMBLANCE_VENV", "SEMBLANCE_DATA", "SEMBLANCE_TEST_MILVUS", CLIENT_KEY, CLIENT_URL), "")
+    defaults = others | {f"SEMBLANCE_{name.upper()}": field.default for name, field in Settings.model_fields.items()}
     given = sorted(name for name in os.environ if name.startswith("SEMBLANCE_"))
-    if unknown := [name for name in given if name not in defaults.keys() | others]:
+    if unknown := [name for name in given if name not in defaults]:
         raise SystemExit(f"configuration: unknown setting {', '.join(unknown)}")
-    if empty := [name for name in given if defaults.get(name, "") != "" and not os.environ[name].strip()]:
+    if empty := [name for name in given if defaults[name] != "" and not os.environ[name].strip()]:
         raise SystemExit(f"configuration: {', '.join(empty)} must not be empty: fill it in, or remove the line")

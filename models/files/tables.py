@@ -9,9 +9,10 @@ import csv
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
-from semblance.models.errors import BadDataSet, did_you_mean
+from semblance.models.errors import BadDataSet
 from semblance.models.files.lines import UTF_8, Advance, format_suffix, json_lines, lines_with_returns, text_lines
 
 SEPARATORS = ",;\t"  # of the fields of a CSV file; spreadsheets of many countries write semicolons
@@ -223,7 +224,10 @@ def missing_columns(missing: Sequence[str], names: Sequence[str], noun: str = "c
     if len(names) == 1 and any(separator in names[0] for separator in SEPARATORS):
         one = f"the first line is a single field, {names[0]!r}"
         return f"{problem}; {one}: .tsv files have tabs, .csv files commas or semicolons"
-    return f"{problem}; the {noun}s are {', '.join(names)}{did_you_mean(missing, names)}{unnamed}"
+    lower = {name.lower(): name for name in names}
+    close = [lower[found] for name in missing for found in get_close_matches(name.lower(), lower, n=1)]
+    guess = f" (did you mean {', '.join(close)}?)" if close else ""
+    return f"{problem}; the {noun}s are {', '.join(names)}{guess}{unnamed}"
 
 
 def read_headerless_tsv(file: Path, columns: Mapping[str, int]) -> Iterator[Row]:

@@ -21,12 +21,14 @@ Data_co = TypeVar("Data_co", covariant=True)
 class UserTable:
     """A file, the names of the columns of its layout, and those that the user gave for them.
 
-    `given` is None if the user cannot give names, so that no error asks for them.
+    `given` is None if the user cannot give names, so that no error asks for them; `remedy` says how, if not by
+    `--columns`.
     """
 
     path: Path
     columns: tuple[str, ...]
     given: Mapping[str, str] | None
+    remedy: str | None = None
 
     def name(self, column: str) -> str:
         """Name of a column in the file."""
@@ -37,8 +39,9 @@ class UserTable:
         required = [column for column in self.columns if column != OPTIONAL]
         optional = [OPTIONAL] if OPTIONAL in (self.given or {}) else []
         example = ",".join(f"{column}=NAME" for column in required)
-        remedy = "" if self.given is None else f"; name yours with --columns {example}"
-        return read_table(self.path, [self.name(column) for column in (*required, *optional)], remedy)
+        remedy = self.remedy or f"name yours with --columns {example}"
+        needed = [self.name(column) for column in (*required, *optional)]
+        return read_table(self.path, needed, "" if self.given is None else f"; {remedy}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,11 @@ Layouts = Mapping[str, DataLayout[Data_co]]
 
 
 def read_user_data(
-    layouts: Layouts[Data_co], kind: str, path: Path, columns: Mapping[str, str] | None = None
+    layouts: Layouts[Data_co],
+    kind: str,
+    path: Path,
+    columns: Mapping[str, str] | None = None,
+    remedy: str | None = None,
 ) -> Data_co:
     """Read a file of the user.
 
@@ -63,13 +70,14 @@ def read_user_data(
         path: the file, the folder, or the prefix; a table is CSV, JSONL or else TSV, by its suffix.
         columns: names of the columns in the file, by those of the layout, where they differ; None if they cannot be
             given, so that no error asks for them.
+        remedy: how they are given, if not by `--columns`.
 
     Raises:
         BadDataSet: naming file and line.
         UnknownName: unknown kind.
     """
     layout = _layout(layouts, kind)
-    return layout.read(UserTable(path, layout.columns, columns))
+    return layout.read(UserTable(path, layout.columns, columns, remedy))
 
 
 def renamed_columns(layouts: Layouts[object], values: Sequence[str], sets: Sequence[str]) -> dict[str, str]:

@@ -8,7 +8,8 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
-from pydantic import BaseModel, Field
+from pydantic import Field
+from semblance_client.vocabulary.described import Described
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.routing import BaseRoute, Match, Route
@@ -16,7 +17,7 @@ from starlette.types import Scope
 
 from semblance.models.errors import NotExplainable, SemblanceError, UnknownMeasure
 from semblance.service import errors, names
-from semblance.service.api.error_shapes import PARTS, ProblemPart, Refusal, Refused, parts_of
+from semblance.service.api.error_shapes import FIELDS, PARTS, ProblemPart, Refusal, Refused, parts_of
 from semblance.service.api.paths import other_path, unknown_path
 from semblance.service.api.unknown_fields import unknown_field
 from semblance.service.observability.metrics import Metrics
@@ -164,14 +165,18 @@ RETRY_AFTER_S = 1
 MAX_DETAIL = 500
 
 
-class ProblemDetails(BaseModel):
+class ProblemDetails(Described):
     """RFC 9457 problem details."""
 
     type: str = "about:blank"
+    """Always `about:blank`, as RFC 9457 names it."""
     title: str
+    """The code in words."""
     status: int
+    """Status of the response."""
     code: str = Field(description="Stable; programs may rely on it.")
     detail: str
+    """What is wrong, in words."""
     errors: list[ProblemPart] = Field(default=[], description=PARTS)
 
 
@@ -199,9 +204,9 @@ def internal_error(request_id: str) -> str:
 def install(app: FastAPI, metrics: Metrics, routes: Sequence[BaseRoute]) -> None:
     """Send every error of `app`, which serves `routes`, as a problem."""
 
-    async def refused(_: Request, error: Exception) -> Response:
+    async def refused(request: Request, error: Exception) -> Response:
         assert isinstance(error, SemblanceError)
-        parts = error.problems if isinstance(error, errors.PartsRefused) else ()
+        parts = _parts(error, request.scope)
         code = _common_code(parts) or error.code
         metrics.errors.labels(code).inc()
         wait_s = error.retry_after_s if isinstance(error, errors.Overloaded) else RETRY_AFTER_S
@@ -244,12 +249,21 @@ def install(app: FastAPI, metrics: Metrics, routes: Sequence[BaseRoute]) -> None
     app.add_exception_handler(HTTPException, framework)
 
 
+def _parts(error: SemblanceError, scope: Scope) -> Sequence[errors.Problem]:
+    """The rejected parts of a request; of a measure, the field of the body that names it."""
+    if isinstance(error, UnknownMeasure) and "measure" in scope.get(FIELDS, ("measure",)):
+        return [errors.Problem("/measure", error.code, str(error))]
+    return error.problems if isinstance(error, errors.PartsRefused | errors.UnknownDocument) else ()
+
+
 def _detail(error: HTTPException, path: str, routes: Collection[Route], allowed: str) -> str:
     match error.status_code:
         case 404:
             return unknown_path(path, routes)
         case 405:
             return f"this path allows {allowed}{other_path(path)}"
+        case 400 if isinstance(error.__cause__, UnicodeDecodeError):
+            return "the body is not UTF-8, in which JSON is sent"
         case _:
             return str(error.detail)
 

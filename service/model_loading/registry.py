@@ -12,7 +12,7 @@ from typing import cast, get_args
 
 from semblance.models import catalogue
 from semblance.models.adaptation.adapted_model import read_model
-from semblance.models.errors import BadCheckpoint, did_you_mean
+from semblance.models.errors import BadCheckpoint
 from semblance.models.model_files.cross_encoder import CrossEncoderFiles, read_cross_encoder
 from semblance.models.model_files.source import ModelFiles, Source
 from semblance.models.protocols import Encoder
@@ -23,10 +23,11 @@ from semblance.service.model_loading.lazy_loads import LazyLoads
 from semblance.service.model_loading.pulled import hub_name, pulled_folder
 from semblance.service.model_loading.refused_models import RefusedModels
 from semblance.service.model_loading.rerankers import NO_RERANKERS, LazyRerankers
-from semblance.service.names import is_name
+from semblance.service.names import did_you_mean, is_name
 from semblance.service.ports.calibration import Calibrations
 from semblance.service.ports.embedding import ModelChoice
 
+_ALIAS = ", or give one that name, too, by SEMBLANCE_MODEL_ALIASES=NAME=MODEL"
 _LETTERS = "lower-case letters, digits, '.', '_' and '-'"
 
 
@@ -187,10 +188,9 @@ def source_of(source: str) -> Source:
         return built_in_source(place, options)
     path, pulled = Path(place).expanduser(), hub_name(place)
     if path.name == place and not path.exists():
-        raise BadCheckpoint(
-            f"no built-in model and no file or folder is named {place!r}{did_you_mean([place], BUILT_IN)}; built in "
-            f"are {', '.join(BUILT_IN)}"
-        )
+        known = [*BUILT_IN]
+        guess = did_you_mean(place, known)
+        raise BadCheckpoint(f"no built-in model ({', '.join(known)}), file or folder is named {place!r}{guess}")
     return Source(path if pulled is None or path.exists() else pulled_folder(pulled), options)
 
 
@@ -262,7 +262,7 @@ class LazyModels:
         if name in self._refused:
             raise ModelUnavailable(f"model {name!r} is not served: {self._refused[name]}")
         if name not in self.files:
-            raise UnknownModel(f"no model {name!r} is served: choose one of {', '.join(self.names)}")
+            raise UnknownModel(f"no model {name!r} is served: choose one of {', '.join(self.names)}{_ALIAS}")
         return await self._loads.get(name)
 
     def serves(self, name: str, space: str) -> bool:

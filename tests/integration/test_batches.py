@@ -30,6 +30,7 @@ from tests.support.command_line import semblance
 from tests.support.ray_workers import kill_workers, local_cluster
 from tests.support.running_service import SEMBLANCE
 from tests.support.servers.word_models import sentence, write_model
+from tests.support.text_files import write
 
 ROWS = 700  # of a file: several blocks
 REFUSED = {"empty": "", "lost": "Bad \ud800 text", "long": "bra " * 30_000}
@@ -120,6 +121,21 @@ def test_no_row_is_lost_and_a_second_run_does_nothing(tmp_path: Path, models: st
     assert sum(after[file] != before[file] for file in before) == 1
     assert not list(out.glob("*.partial"))
     assert_same(read_rows(out), rows)
+
+
+def test_fields_are_guessed_and_a_refusal_leaves_nothing_behind(tmp_path: Path, models: str) -> None:
+    lines = ["ticket_no;customer;question", *(f"T{i};Ada;Where is my parcel {i}, please?" for i in range(3))]
+    file, out = write(tmp_path / "tickets.csv", *lines), tmp_path / "out"
+    ran = semblance("embed", str(file), str(out), "--model", models)
+    assert ran.returncode == 0, ran.stderr
+    assert f"{file}: text: question; id: ticket_no" in ran.stderr
+    assert [(row["id"], row["text"]) for row in read_rows(out)][2] == ("T2", "Where is my parcel 2, please?")
+    unreadable = write(tmp_path / "numbers.csv", "a,b", "1,2")
+    ran = semblance("embed", str(unreadable), str(tmp_path / "none"), "--model", models)
+    assert ran.returncode == 1
+    assert "none looks like one; the fields are a, b" in ran.stderr
+    assert "0 rows" not in ran.stderr
+    assert not (tmp_path / "none").exists()
 
 
 def test_another_model_or_content_makes_another_file(tmp_path: Path, models: str) -> None:

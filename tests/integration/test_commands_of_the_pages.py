@@ -188,6 +188,9 @@ COMMANDS: Mapping[str, Run | Serve | Parse] = {
     # training
     'semblance train sbert_regression --rows "$SEMBLANCE_DATA/stsb/stsb.train.tsv" --out runs/stsb': TRAINING,
     "semblance train surrogate --rows runs/pairs/train.tsv --config surrogate.yaml --out runs/surrogate": TRAINING,
+    "semblance train sbert_regression --rows train.csv --config own.yaml --out runs/own": TRAINING,
+    "semblance evaluate --model runs/own --against minilm --sets pairs:test.csv "
+    "--columns sentence1=asked,sentence2=similar,score=grade": TRAINED,
     "semblance train clrcmd --rows triplets.tsv --out runs/clrcmd": TRAINING,
     "semblance train clrcmd --rows triplets.tsv --keep books.jsonl --keep news.txt --config kept.yaml "
     "--out runs/kept": TRAINING,
@@ -269,6 +272,8 @@ PLACEHOLDERS: Mapping[str, str] = {  # absolute paths and names of the pages -> 
 PARSED_ONLY = (  # files that only need to exist
     "books.jsonl",
     "news.txt",
+    "train.csv",
+    "own.yaml",
     "kept.yaml",
     "translations.tsv",
     "taught.yaml",

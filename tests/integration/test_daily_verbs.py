@@ -71,6 +71,23 @@ def test_search_prints_hits_with_metadata_and_what_fits(api: Api, url: str) -> N
     assert [hit["id"] for hit in answer["results"][0]["hits"]] == [hit["id"] for hit in api.hits(query, k=2)]
 
 
+def test_search_shows_parts_that_sum_to_each_score(url: str) -> None:
+    shown = printed("search", "my parcel never came", "-k", "3", "--explain", "--url", url)
+    for hit in re.split(r"^ \d  \S+  ", shown, flags=re.MULTILINE)[1:]:
+        score, *parts = map(float, re.findall(r"^\d\.\d{4}$|[+-]\d\.\d{4}$", hit, re.MULTILINE))
+        assert len(parts) >= 4
+        assert sum(parts) == pytest.approx(score, abs=5e-4)
+
+
+def test_search_guesses_the_names_that_were_meant(url: str) -> None:
+    refused = said(semblance("search", "x", "-c", "defualt", "--url", url))
+    assert refused == "there is no collection 'defualt': did you mean `default`?"
+    ran = semblance("search", "zzqx parcel", "--filter", '{"Category": "shipping"}', "--url", url)
+    [warning, nothing] = ran.stderr.splitlines()
+    assert warning.endswith("in the metadata field 'Category': did you mean `category`?")
+    assert nothing == "no document found"
+
+
 def test_search_says_what_no_document_has(url: str) -> None:
     ran = semblance("search", "zzqx flurb", "-k", "1", "--url", url)
     assert ran.returncode == 0

@@ -103,6 +103,43 @@ def test_unknown_fields_of_lines_belong_into_metadata(api: Api) -> None:
     assert line["errors"][0]["detail"].endswith("belong into `metadata`")
 
 
+@pytest.mark.parametrize("path", ["/search", "/collections/default/count"])
+def test_a_body_in_another_encoding_is_told_so(api: Api, path: str) -> None:
+    headers = {"content-type": "application/json"}
+    refused = api.http.post(path, content='{"query": "Gr\u00f6\u00dfe"}'.encode("latin-1"), headers=headers)
+    assert (*code_of(refused), refused.json()["detail"][:25]) == (400, "malformed_json", "the body is not UTF-8, in")
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "code", "pointer"),
+    [
+        ("/search", {"like": "none"}, "unknown_document", "/like"),
+        ("/search", {"query": "x", "measure": "none"}, "unknown_measure", "/measure"),
+        ("/explain", {"a": "x", "b": "y", "measure": "none"}, "unknown_measure", "/measure"),
+    ],
+)
+def test_unknown_names_are_pointed_to(api: Api, path: str, body: object, code: str, pointer: str) -> None:
+    [part] = api.post(path, body).json()["errors"]
+    assert (part["code"], part["pointer"]) == (code, pointer)
+
+
+def test_unknown_documents_of_a_change_are_pointed_to(api: Api) -> None:
+    changes = [{"id": name, "metadata": {"a": 1}} for name in ("shipping-001", "none", "nil")]
+    refused = api.http.patch("/collections/default/documents", json={"documents": changes}).json()
+    assert [each["pointer"] for each in refused["errors"]] == ["/documents/1/id", "/documents/2/id"]
+
+
+def test_other_settings_are_named_as_requests_have_them(api: Api) -> None:
+    api.collection("set", passages={"tokens": 100, "overlap": 1})
+    detail = api.http.put("/collections/set", json={"passages": "none"}).json()["detail"]
+    assert 'exists with passages {"tokens": 100, "overlap": 1}, not "none": ' in detail
+
+
+def test_an_unknown_model_is_told_of_aliases(api: Api) -> None:
+    body = {"model": "text-embedding-3-small", "input": "x"}
+    assert "SEMBLANCE_MODEL_ALIASES" in api.post("/v1/embeddings", body).json()["message"]
+
+
 def test_other_shapes_tell_each_kind_of_problem_once(api: Api) -> None:
     texts = ["fine", *[""] * MANY, "\x00", "word " * 30_000, *["\x00"] * 9]
     openai = api.post("/v1/embeddings", {"model": "minilm", "input": texts}).json()["message"]

@@ -22,11 +22,13 @@ from semblance_lab.cli.train import RECIPES, TrainingOptions, run_training
 from tests.lab.training.tiny_runs import sentence, vectors
 from tests.support.command_line import semblance
 from tests.support.held_command import held
+from tests.support.project import PROJECT
 from tests.support.small_model import load
 from tests.support.text_files import write, write_json, write_table
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning:transformers")
 
+QUIET = Console(quiet=True)
 LABELS: dict[str, Callable[[int], object]] = {
     "score": lambda i: i % 6 / 5,
     "label": lambda i: ("entailment", "neutral", "contradiction")[i % 3],
@@ -138,20 +140,74 @@ def test_a_stopped_run_resumes_when_started_again(small: Path, data: Path, tmp_p
     rows, config = rows_for("clrcmd", tmp_path / "rows.tsv"), config_for(tmp_path / "config.yaml", small)
     out, work = tmp_path / "out", tmp_path / "out.training"
     command = ("train", "clrcmd", "--rows", str(rows), "--config", str(config), "--out", str(out), "--data", str(data))
-    with held("semblance_lab.training.trainer:Trainer.training_step", *command, calls=4) as third_step_done:
-        stderr = third_step_done.interrupt(signal.SIGINT)
-    assert "stopped; the same command resumes from the last checkpoint" in stderr
+    with held("semblance_lab.training.trainer:Trainer.training_step", *command, calls=3) as third_step:
+        third_step.process.send_signal(signal.SIGINT)
+        third_step.release()
+        stderr = third_step.process.communicate()[1]
+    assert f"stopped; the same command resumes from {work}/checkpoint-3" in stderr
+    assert re.search(r"^before training: spearman by rcmd -?\d+\.\d\d on stsb_dev$", stderr, re.MULTILINE)
+    assert re.search(r"^step 2 of 5 loss \d\.\d{4}, \d:\d\d:\d\d left$", stderr, re.MULTILINE)
+    assert re.search(r"^step 2: spearman by rcmd -?\d+\.\d\d on stsb_dev$", stderr, re.MULTILINE)
     assert not out.exists()
     ended = semblance(*command)
     assert ended.returncode == 0, ended.stderr
-    assert f"resuming from {work}/checkpoint-2" in ended.stderr
+    assert f"resuming from {work}/checkpoint-3" in ended.stderr
+    assert re.findall(r"^(.*): spearman", ended.stderr, re.MULTILINE) == ["step 4", "step 5"], "each when measured"
     assert not work.exists()
     record = json.loads((out / "training.json").read_text())
     assert [point["step"] for point in record["dev"]] == [0, 2, 4, 5]
 
 
+def test_a_run_without_a_checkpoint_says_that_it_begins_again(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("semblance_lab.training.train._run_trainer", interrupted)
+    rows, config = rows_for("clrcmd", tmp_path / "rows.tsv"), config_for(tmp_path / "config.yaml", small, "dev: []")
+    options = TrainingOptions("clrcmd", config, rows, [], tmp_path / "out", [], None)
+    with pytest.raises(SystemExit, match="has no checkpoint yet and begins again"):
+        run_training(options, QUIET)
+    assert not (tmp_path / "out.training").exists(), "other settings would be refused for nothing"
+
+
+def test_pairs_of_the_page_train_a_model(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (PROJECT / "docs/training.md").read_text("utf-8")
+    table, settings = (re.search(rf"```{kind}\n([^`]*?grade[^`]*)```", page) for kind in ("csv", "yaml"))
+    assert table is not None
+    assert settings is not None
+    monkeypatch.chdir(tmp_path)
+    for name in ("train.csv", "dev.csv"):
+        write(Path(name), *table[1].splitlines())
+    config = write(Path("own.yaml"), *settings[1].splitlines(), f"model: {small}", "batch_size: 2")
+    options = TrainingOptions("sbert_regression", config, Path("train.csv"), [], Path("out"), [], None)
+    run_training(options, QUIET)
+    assert json.loads(Path("out/training.json").read_text())["rows"] == 4
+    write(Path("dev.csv"), "sentence1,sentence2,score", "a,b,1")
+    with pytest.raises(SemblanceError, match=r"no column is named asked, similar, .* that fields and label give"):
+        run_training(options, QUIET)
+    write(config, f"model: {small}")
+    with pytest.raises(
+        SemblanceError, match=r"stsb_dev needs a folder of data: pass --data, or .* dev: \[pairs:FILE\]"
+    ):
+        run_training(options, QUIET)
+
+
 BAD: dict[str, tuple[str, list[str], str, str]] = {
-    "an unknown setting": ("clrcmd", ["temprature: 1"], "", "temprature: Extra inputs are not permitted"),
+    "an unknown setting": (
+        "clrcmd",
+        ["temprature: 1"],
+        "",
+        "temprature: there is no such setting, did you mean temperature?",
+    ),
+    "a setting of nothing": ("clrcmd", ["xyzzy: 1"], "", "xyzzy: Extra inputs are not permitted"),
+    "a column that the recipe lacks": (
+        "sbert_nli",
+        ["fields: {label: x}"],
+        "",
+        "label is none of the text columns premi",
+    ),
     "a value out of range": ("clrcmd", ["epochs: 0"], "", "epochs: Input should be greater than 0"),
     "no YAML": ("clrcmd", ["a: [1"], "", "config.yaml cannot be read as YAML"),
     "a list": ("clrcmd", ["- 1"], "", "it: Input should be a valid dictionary"),
@@ -179,7 +235,7 @@ def test_errors_are_reported_and_nothing_is_written(name: str, small: Path, data
     config = write(tmp_path / "config.yaml", *(settings or [f"model: {small}"]))
     out = tmp_path / "out"
     with pytest.raises(SemblanceError, match=re.escape(complaint)):
-        run_training(TrainingOptions(recipe, config, rows, [], out, split_lists([exclude]), data), Console(quiet=True))
+        run_training(TrainingOptions(recipe, config, rows, [], out, split_lists([exclude]), data), QUIET)
     assert not out.exists()
     assert not (tmp_path / "out.training").exists()
 

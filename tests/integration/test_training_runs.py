@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import resource
 import shutil
+import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -23,7 +26,7 @@ from semblance_lab.training.recipe import Align, Keep, LowRank, Recipe
 from semblance_lab.training.recipes.clrcmd import Clrcmd
 from semblance_lab.training.recipes.sbert_nli import SbertNli
 from semblance_lab.training.recipes.sbert_regression import SbertRegression
-from semblance_lab.training.run import RunProgress
+from semblance_lab.training.run import Curves, RunProgress
 from semblance_lab.training.train import train
 from semblance_lab.training.trainer import TRAINED, last_checkpoint
 from tests.lab.training.tiny_runs import dev_set, ignore_progress, rows, run, vectors
@@ -93,6 +96,40 @@ def test_an_interrupted_run_ends_with_the_same_weights(name: str, folder: Path, 
     assert not np.allclose(vectors(tmp_path / "whole"), vectors(folder), atol=1e-3)
 
 
+def test_ctrl_c_saves_the_step_in_which_it_comes(folder: Path, tmp_path: Path) -> None:
+    recipe, data = Clrcmd(**FAST, epochs=2, dev=("own",)), rows(3)
+    whole = train(run(recipe, folder, data, tmp_path / "whole", dev_set()), ignore_progress)
+
+    interrupts = itertools.count()
+
+    def interrupt(progress: RunProgress) -> None:
+        if progress.step == 5 and next(interrupts) == 0:
+            signal.raise_signal(signal.SIGINT)
+
+    with interruptible(), pytest.raises(KeyboardInterrupt):
+        train(run(recipe, folder, data, tmp_path / "cut", dev_set()), interrupt)
+    assert last_checkpoint(tmp_path / "cut.training") == tmp_path / "cut.training" / "checkpoint-5"
+    resumed = train(run(recipe, folder, data, tmp_path / "cut", dev_set()), ignore_progress)
+    assert resumed.curves == whole.curves
+    assert vectors(tmp_path / "cut").tobytes() == vectors(tmp_path / "whole").tobytes()
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Handle Ctrl-C as Python does, which a shell disables for background processes."""
+    earlier = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        assert signal.signal(signal.SIGINT, earlier) is signal.default_int_handler, "a handler was left behind"
+
+
+def test_a_best_step_below_the_start_is_called_no_better() -> None:
+    curves = Curves([], [(0, {"dev": 0.827}), (18, {"dev": 0.8242}), (20, {"dev": 0.81})])
+    assert curves.change == "from 82.70, no better than before training"
+    assert replace(curves, dev=[*curves.dev, (22, {"dev": 0.83})]).change == "from 82.70 before training"
+
+
 def test_the_best_step_by_the_dev_sets_is_kept(folder: Path, tmp_path: Path) -> None:
     recipe = SbertRegression(**FAST | {"check_every": 1, "learning_rate": 3e-3}, epochs=2, dev=("own",))
 
@@ -106,7 +143,9 @@ def test_the_best_step_by_the_dev_sets_is_kept(folder: Path, tmp_path: Path) -> 
     done = train(run(recipe, folder, rows(2, labels=parity), tmp_path / "out", dev_set()), report)
     best = max((point for point in done.curves.dev if point[0]), key=lambda point: point[1]["dev"])[0]
     assert best < done.steps, "the last step is the best: this test proves nothing"
-    assert f"Step {best} was kept, the best by cosine on own" in (tmp_path / "out" / "README.md").read_text()
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert f"Step {best} was kept, the best by cosine on own" in card
+    assert f"({done.curves.change})." in card
     np.testing.assert_allclose(vectors(tmp_path / "out"), vectors(tmp_path / f"checkpoint-{best}"), atol=1e-6)
 
 

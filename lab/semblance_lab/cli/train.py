@@ -5,11 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from rich.progress import Task as Bar
 
 from semblance.models import catalogue
 from semblance.models.adaptation.adapted_model import read_model
@@ -25,13 +27,14 @@ from semblance.service.settings import read_settings
 from semblance_lab.cli.evaluate.data_sets import excluded_texts, read_task
 from semblance_lab.cli.yaml_settings import read_yaml_settings
 from semblance_lab.evaluation.contamination import held_out_forms, normal_form
-from semblance_lab.evaluation.tasks import ChunkAlignment, WordAlignedPair, WordAlignment
+from semblance_lab.evaluation.metrics import main_metric
+from semblance_lab.evaluation.tasks import ChunkAlignment, Task, WordAlignedPair, WordAlignment
 from semblance_lab.training.errors import BadRecipe
 from semblance_lab.training.training_data import TrainingRows, read_rows, read_running_text
 
 if TYPE_CHECKING:
     from semblance_lab.training.recipe import Recipe
-    from semblance_lab.training.run import Run, RunProgress
+    from semblance_lab.training.run import Curves, Run, RunProgress
 
 RECIPES = "semblance_lab.training.recipes"
 LINES = 50  # at most, of progress in a file
@@ -73,7 +76,7 @@ def train(  # noqa: PLR0913 - one parameter an option
       semblance train clrcmd --rows triplets.tsv --keep books.jsonl --config kept.yaml --out runs/kept
       semblance train distillation --rows translations.tsv --config taught.yaml --out runs/taught
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
-    with exit_on(SemblanceError, stopped="stopped; the same command resumes from the last checkpoint"):
+    with exit_on(SemblanceError, stopped="stopped before the training began"):
         options = TrainingOptions(recipe, config, rows, keep, out, split_lists(exclude), data)
         run_training(options, Console(stderr=True))
 
@@ -114,7 +117,12 @@ def run_training(options: TrainingOptions, console: Console) -> None:
         print_line(console, f"left out by --exclude, some rows by several sets: {touched}")
     if start := last_checkpoint(run.work):
         print_line(console, f"resuming from {start}")
-    progress = _train_with_bar(run, console)
+    try:
+        progress = _train_with_bar(run, console)
+    except KeyboardInterrupt:
+        last = last_checkpoint(run.work)
+        again = "has no checkpoint yet and begins again" if last is None else f"resumes from {last}"
+        raise SystemExit(f"stopped; the same command {again}") from None
     print_line(console, f"{options.out}: {progress.steps:,} steps{_best_checkpoint(progress)}")
 
 
@@ -126,7 +134,7 @@ def plan_run(options: TrainingOptions) -> Run:
     """
     recipe = read_recipe(options.recipe, options.config)
     source = source_of(recipe.model)
-    dev = {name: read_task(name, options.data) for name in recipe.dev}
+    dev = {name: _dev_task(name, recipe, options.data) for name in recipe.dev}
     if not explains(recipe.measure) and any(isinstance(task, ChunkAlignment) for task in dev.values()):
         raise BadRecipe(f"{recipe.measure} does not explain its scores, which dev sets of chunks require")
     held_out = held_out_forms(excluded_texts(options.exclude, options.data))
@@ -148,6 +156,13 @@ def plan_run(options: TrainingOptions) -> Run:
         running_text=running_text,
         aligned=aligned,
     )
+
+
+def _dev_task(name: str, recipe: Recipe, data: Path | None) -> Task:
+    """A dev set; a table of the user has the names of columns that the table of rows has."""
+    if data is None and name in type(recipe).model_fields["dev"].default:
+        raise BadRecipe(f"{name} needs a folder of data: pass --data, or name pairs of yours, as dev: [pairs:FILE]")
+    return read_task(name, data, recipe.own_names(), "its columns have the names that fields and label give to --rows")
 
 
 def _rows(file: Path, recipe: Recipe, exclude: Mapping[str, Collection[str]]) -> TrainingRows:
@@ -184,31 +199,41 @@ def read_recipe(name: str, config: Path | None) -> Recipe:
 
 
 def _train_with_bar(run: Run, console: Console) -> RunProgress:
-    """Train, and show step, loss and the latest dev figure: by a bar, or in a file by lines."""
+    """Train, and show steps and losses, by a bar or in a file by lines, and new dev figures."""
     from semblance_lab.training.train import train as train_model  # noqa: PLC0415 - imports torch, which takes seconds
 
     with progress_bars(console) as bar:
         task = bar.add_task(run.name, total=None)
-        printed = 0
+        printed, checked = 0, -1
 
         def report(progress: RunProgress) -> None:
-            nonlocal printed
-            curves = progress.curves
+            nonlocal printed, checked
+            step, curves = progress.step, progress.curves
             loss = f" loss {curves.loss[-1][1]:.4f}" if curves.loss else ""
-            dev = f" dev {100 * curves.means[-1]:.2f}" if curves.dev else ""
-            bar.update(task, completed=progress.step, total=progress.steps, description=f"{run.name}{loss}{dev}")
-            part = LINES * progress.step // progress.steps
+            bar.update(task, completed=step, total=progress.steps, description=f"{run.name}{loss}")
+            part = LINES * step // progress.steps
             if part > printed and not console.is_terminal:
                 printed = part
-                print_line(console, f"step {progress.step:,} of {progress.steps:,}{loss}{dev}")
+                print_line(console, f"step {step:,} of {progress.steps:,}{loss}{_time_left(bar.tasks[task])}")
+            if curves.dev and curves.dev[-1][0] == step != checked:
+                checked = step
+                print_line(console, f"{f'step {step:,}' if step else 'before training'}: {_dev_figure(run, curves)}")
 
         return train_model(run, report)
+
+
+def _time_left(bar: Bar) -> str:
+    return f", {timedelta(seconds=bar.time_remaining)} left" if bar.time_remaining else ""
+
+
+def _dev_figure(run: Run, curves: Curves) -> str:
+    names = ", ".join(dict.fromkeys(main_metric(each) for each in run.dev.values()))
+    mean = "mean of " if len(run.dev) > 1 else ""
+    return f"{mean}{names} by {run.recipe.measure} {100 * curves.means[-1]:.2f} on {', '.join(run.dev)}"
 
 
 def _best_checkpoint(progress: RunProgress) -> str:
     if progress.curves.best is None:
         return ""
     step, mean = progress.curves.best
-    start = progress.curves.means[0]
-    worse = ", no better than before training" if mean <= start else ""
-    return f"; kept step {step:,}, with {100 * mean:.2f} on the dev sets (from {100 * start:.2f}{worse})"
+    return f"; kept step {step:,}, with {100 * mean:.2f} on the dev sets ({progress.curves.change})"

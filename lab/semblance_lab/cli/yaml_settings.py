@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from semblance.models.errors import SemblanceError
 
@@ -35,5 +37,12 @@ def read_yaml_settings(
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise error_class(f"{file} cannot be read as YAML: {error}") from error
     except ValidationError as error:
-        problems = "; ".join(f"{'.'.join(map(str, each['loc'])) or 'it'}: {each['msg']}" for each in error.errors())
+        problems = "; ".join(_problem(each, kind) for each in error.errors())
         raise error_class(f"{file}, {purpose}: {problems}; see {reference} for its settings") from error
+
+
+def _problem(error: ErrorDetails, kind: type[BaseModel]) -> str:
+    """The problem of a setting; for an unknown one, a similar name."""
+    name = ".".join(map(str, error["loc"]))
+    close = get_close_matches(name, kind.model_fields, n=1) if error["type"] == "extra_forbidden" else []
+    return f"{name or 'it'}: {f'there is no such setting, did you mean {close[0]}?' if close else error['msg']}"

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, Field, field_validator, model_validator
 
 from semblance.models.files.tables import Row
 
@@ -141,7 +141,11 @@ class Recipe(BaseModel, ABC, frozen=True, extra="forbid", allow_inf_nan=False):
         description="Whether to add an affine map of every token before the pooling, if the model has none. It is "
         "initialized to the identity, so that training starts from the model's own vectors.",
     )
-    fields: tuple[str, ...] = Field((), description="Names of the columns in the file, if they differ.")
+    fields: tuple[str, ...] = Field(
+        (),
+        description="Names of the text columns in the file, if they differ: all in order, `[left, right]`, or by those "
+        "of the recipe, `{sentence1: left}`.",
+    )
     label: Label = None
     epochs: Epochs = 1.0
     batch_size: BatchSize = 16
@@ -169,6 +173,16 @@ class Recipe(BaseModel, ABC, frozen=True, extra="forbid", allow_inf_nan=False):
     measure: Measure = "cosine"
     check_every: CheckEvery = 100
     seed: int = Field(0, ge=0, description="Of the order of rows, of dropout and of new weights.")
+
+    @field_validator("fields", mode="before")
+    @classmethod
+    def _in_order(cls, fields: object) -> object:
+        if not isinstance(fields, Mapping):
+            return fields
+        if unknown := fields.keys() - set(cls.columns):
+            label = "" if cls.label_value is Recipe.label_value else "; the setting label names the column of the label"
+            raise ValueError(f"{min(unknown)} is none of the text columns {', '.join(cls.columns)}{label}")
+        return [fields.get(column, column) for column in cls.columns]
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -204,6 +218,12 @@ class Recipe(BaseModel, ABC, frozen=True, extra="forbid", allow_inf_nan=False):
     def text_columns(self) -> Sequence[str]:
         """Names of the text columns in the file."""
         return self.fields or self.columns
+
+    def own_names(self) -> Mapping[str, str]:
+        """Names of columns in the file of rows, by those of the recipe."""
+        default = type(self).model_fields["label"].default
+        label = {} if default is None or self.label is None else {default: self.label}
+        return {**dict(zip(self.columns, self.text_columns(), strict=False)), **label}
 
 
 class GradedRecipe(Recipe):

@@ -161,6 +161,13 @@ class Curves:
         after = [(step, figures[MEAN]) for step, figures in self.dev if step > 0]
         return max(after, key=lambda point: point[1], default=None)
 
+    @property
+    def change(self) -> str:
+        """The mean dev figure before training, and whether the best step does not exceed it."""
+        start = self.means[0]
+        worse = self.best is not None and self.best[1] <= start
+        return f"from {100 * start:.2f}{', no better than' if worse else ''} before training"
+
     def as_json(self) -> Mapping[str, Any]:
         """The points as JSON values."""
         return {

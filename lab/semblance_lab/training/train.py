@@ -27,7 +27,7 @@ from semblance_lab.training.losses.encoded_loss import EncodedLoss
 from semblance_lab.training.processes import join_processes
 from semblance_lab.training.run import MEAN, DevSets, Run, RunProgress, curves_from_log, draw_curves
 from semblance_lab.training.sentence_model import build_model, merge_adapters, prompt_tokens, save_adapter, special_ids
-from semblance_lab.training.trainer import ProgressCallback, Trainer, last_checkpoint
+from semblance_lab.training.trainer import ProgressCallback, StopCallback, Trainer, last_checkpoint
 
 RUN = "run.json"  # in a working folder: identity of its run
 TRAINING = "training.json"
@@ -47,6 +47,7 @@ def train(run: Run, report: Callable[[RunProgress], None]) -> RunProgress:
         BadTrainingData: there are fewer rows than a batch needs.
         TrainingDiverged: the loss is no longer finite.
         CheckpointNotSaved: a checkpoint could not be written, as on a full disk; the one before is kept.
+        KeyboardInterrupt: Ctrl-C came; with one process, the step in which it came has a checkpoint.
     """
     processes = join_processes(run.device)
     _check_run(run, processes.num_processes)
@@ -54,7 +55,7 @@ def train(run: Run, report: Callable[[RunProgress], None]) -> RunProgress:
         processes.wait_for_everyone()
         try:
             trainer = _run_trainer(run, report)
-        except SemblanceError:
+        except (SemblanceError, KeyboardInterrupt):
             if processes.is_main_process and last_checkpoint(run.work) is None:
                 shutil.rmtree(run.work)  # there is nothing to resume from
             raise
@@ -96,8 +97,11 @@ def _run_trainer(run: Run, report: Callable[[RunProgress], None]) -> Trainer:
     torch.manual_seed(run.recipe.seed + trainer.args.process_index)  # else processes would drop out the same numbers
     start = last_checkpoint(run.work)
     trainer.args.eval_on_start = bool(run.dev) and start is None
+    stop = StopCallback()
+    trainer.add_callback(stop)
     try:
-        trainer.train(resume_from_checkpoint=None if start is None else str(start))
+        with stop.on_interrupt(trainer):
+            trainer.train(resume_from_checkpoint=None if start is None else str(start))
         trainer.require_finite()
     except TrainingDiverged as error:
         last = last_checkpoint(run.work)
@@ -265,7 +269,7 @@ def _card(run: Run, progress: RunProgress) -> str:
     best = progress.curves.best
     step, mean = (progress.steps, None) if best is None else best
     by = f"the best by {run.recipe.measure} on {', '.join(run.dev)}"
-    selected = "the last" if mean is None else f"{by}: {100 * mean:.2f}"
+    selected = "the last" if mean is None else f"{by}: {100 * mean:.2f} ({progress.curves.change})"
     settings = yaml.safe_dump(run.recipe.model_dump(mode="json"), sort_keys=False)
     by_set = ", ".join(f"`{name}` {count:,}" for name, count in run.rows.removed_by.items())
     by_set = f" (by set, some by several: {by_set})" if by_set else ""

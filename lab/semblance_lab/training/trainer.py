@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import signal
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,6 +17,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformerTrainer
 from sentence_transformers.base.sampler import DefaultBatchSampler
+from sentence_transformers.util import get_world_size
 from torch import Tensor, nn
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
@@ -207,6 +210,46 @@ class ProgressCallback(TrainerCallback):
         """Report, after every evaluation and every logged loss."""
         del args, control, others
         self._report(state)
+
+
+class StopCallback(TrainerCallback):
+    """Ends the training after the step in which Ctrl-C came, with a checkpoint of that step.
+
+    The second Ctrl-C ends it at once, and so does the first with several processes, which would stop after different
+    steps and wait for each other.
+    """
+
+    def __init__(self) -> None:
+        self._asked = False
+
+    @contextmanager
+    def on_interrupt(self, trainer: Trainer) -> Iterator[None]:
+        """Stop by Ctrl-C in the block, if nothing else handles it.
+
+        Raises:
+            KeyboardInterrupt: after the block, if it stopped before the last step.
+        """
+        earlier = signal.getsignal(signal.SIGINT)
+        handles = earlier is signal.default_int_handler and get_world_size() == 1
+        if handles:
+            signal.signal(signal.SIGINT, self._ask)
+        try:
+            yield
+        finally:
+            if handles:
+                signal.signal(signal.SIGINT, earlier)
+        if self._asked and trainer.state.global_step < trainer.state.max_steps:
+            raise KeyboardInterrupt
+
+    def _ask(self, *_: object) -> None:
+        self._asked = True
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **others: Any) -> None:
+        """Save and stop, if asked."""
+        del args, state, others
+        if self._asked:
+            control.should_save = control.should_training_stop = True
 
 
 class EpochCallback(TrainerCallback):

@@ -115,7 +115,7 @@ async def change_metadata(name: CollectionInPath, body: MetadataRequest, metadat
 async def list_documents(
     name: CollectionInPath,
     index: Use[IndexDocuments],
-    limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 100,
+    limit: Annotated[int, Query(ge=1, le=MAX_PAGE, description="Most documents.")] = 100,
     cursor: CursorParameter = None,
 ) -> DocumentPage:
     """A page of documents, by id; of less than `limit` where texts are long."""

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import rmtree
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -66,6 +67,8 @@ def embed(  # noqa: PLR0913 - one parameter an option
         with process_lock(out / LOCK, BadDataSet(f"another process is writing to {out}")):
             problems = _run(tasks, Runner(engine, address, settings), out, console)
     if problems:
+        if [each.name for each in out.iterdir()] == [LOCK]:  # nothing was written
+            rmtree(out)
         raise typer.Exit(1)
 
 
@@ -127,8 +130,10 @@ def _run(tasks: Sequence[EmbedTask], runner: Runner, out: Path, console: Console
     if left:
         with progress_bars(console, of_bytes=True) as bar:
             shown = bar.add_task(f"{len(left):,} files", total=sum(each.size for each in left))
-            for _, result in runner.run(encode_file, left, lambda done: bar.update(shown, completed=done)):
+            for task, result in runner.run(encode_file, left, lambda done: bar.update(shown, completed=done)):
                 counts.append(result)
+                if result.guessed:
+                    print_line(console, f"{task.source}: {result.guessed}")
         _remove_partial_files(out)
     seconds = time.monotonic() - start
     problems = [count.problem for count in counts if count.problem is not None]
@@ -149,7 +154,8 @@ def _summary(counts: Sequence[FileCounts], earlier: int, seconds: float) -> Iter
     read = [count for count in counts if count.problem is None]
     rows = sum(each.rows for each in read)
     rate = f"; {rows / seconds:,.1f} rows/s" if rows else ""
-    yield f"{rows:,} rows in {len(read):,} new files, {earlier:,} files from earlier runs{rate}"
+    if read or earlier:
+        yield f"{rows:,} rows in {len(read):,} new files, {earlier:,} files from earlier runs{rate}"
     if refused := sum(each.refused for each in read):
         yield f"{refused:,} rows have an error in place of a vector"
     if truncated := sum(each.truncated for each in read):

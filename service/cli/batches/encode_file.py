@@ -20,6 +20,7 @@ from semblance.service.composition.encoding import open_document_embedder
 from semblance.service.errors import PartsRefused, Problem
 from semblance.service.files.column_types import column_types
 from semblance.service.files.fields import IDS, TEXT, DocumentFields
+from semblance.service.files.guesses import guessed_fields
 from semblance.service.files.opening import open_source
 from semblance.service.files.sources import RowProblem, SourceRow
 from semblance.service.model_loading.device import find_model, load_model
@@ -62,12 +63,13 @@ class EmbedTask:
 
 @dataclass(frozen=True, slots=True)
 class FileCounts:
-    """Result of a file: numbers of rows, or the reason why it could not be read."""
+    """Result of a file: numbers of rows and guessed fields, or why it was not read."""
 
     rows: int = 0
     refused: int = 0
     truncated: int = 0
     problem: str | None = None
+    guessed: str = ""
 
 
 def encode_file(task: EmbedTask, report: Report) -> FileCounts:
@@ -95,7 +97,7 @@ def _encoder(model: str | None, settings: Settings) -> Encoder:
 
 async def _write(task: EmbedTask, encoder: _RowEncoder, settings: Settings, report: Report) -> FileCounts:
     source = open_source(task.source)
-    fields = DocumentFields(task.source.name, task.id_field, task.text_fields)
+    fields = guessed_fields(source, DocumentFields(task.source.name, task.id_field, task.text_fields))
     if source.columns is not None:
         fields.require(source.columns)
     if not source.typed:
@@ -108,7 +110,7 @@ async def _write(task: EmbedTask, encoder: _RowEncoder, settings: Settings, repo
         report(task.size * position / max(source.size, 1))
 
     rows = (_read(row, fields, settings.max_body_bytes) for row in source.rows(advance))
-    counts = FileCounts()
+    counts = FileCounts(guessed="" if task.text_fields else _guessed(fields))
     with new_vector_file(task.target, encoder.space) as file:
         async with aclosing(encoder.encode(rows)) as blocks:
             async for block in blocks:
@@ -117,8 +119,14 @@ async def _write(task: EmbedTask, encoder: _RowEncoder, settings: Settings, repo
                     counts.rows + len(block),
                     counts.refused + sum(row.embedding is None for row in block),
                     counts.truncated + sum(row.embedding is not None and row.embedding.truncated for row in block),
+                    guessed=counts.guessed,
                 )
     return counts
+
+
+def _guessed(fields: DocumentFields) -> str:
+    named = {TEXT: " + ".join(fields.texts), "id": fields.id}
+    return "; ".join(f"{name}: {field}" for name, field in named.items() if field) if fields.texts else ""
 
 
 def _read(row: SourceRow, fields: DocumentFields, max_line_bytes: int) -> EmbeddedRow:

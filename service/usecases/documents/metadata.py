@@ -80,8 +80,8 @@ def _change(store: DocumentWriter, name: str, changes: Sequence[MetadataChange])
 
 def _check(now: Version, name: str, changes: Sequence[MetadataChange], stored: Mapping[str, Document]) -> None:
     """Raise UnknownDocument, DocumentChanged."""
-    if missing := [each.id for each in changes if each.id not in stored]:
-        raise unknown_document(name, *missing)
+    if missing := {f"/documents/{i}/id": each.id for i, each in enumerate(changes) if each.id not in stored}:
+        raise unknown_document(name, *missing.values(), pointers=list(missing))
     changed = [
         change.id for change in changes if change.if_version and _is_later(stored[change.id], change.if_version, now)
     ]

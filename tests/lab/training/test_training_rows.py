@@ -50,6 +50,14 @@ def test_grades_are_mapped_to_the_unit_interval(tmp_path: Path) -> None:
         read(write_table(tmp_path / "graded.tsv", rows), recipe)
 
 
+def test_fields_by_the_columns_of_the_recipe_leave_others_out() -> None:
+    assert SbertRegression(fields={"sentence2": "rechts"}).fields == ("sentence1", "rechts")
+    named = SbertRegression(fields={"sentence1": "links"}, label="Note").own_names()
+    assert named == {"sentence1": "links", "sentence2": "sentence2", "score": "Note"}
+    with pytest.raises(ValidationError, match=r"score is none of the text columns .*; the setting label names the col"):
+        SbertRegression(fields={"score": "Note"})
+
+
 def test_scores_of_a_teacher_can_be_rescaled(tmp_path: Path) -> None:
     scores = [("sentence1", "sentence2", "score"), ("a", "b", "-0.5"), ("c", "d", "0.975"), ("e", "f", "1")]
     file = write_table(tmp_path / "scored.tsv", scores)

@@ -54,6 +54,7 @@ class RequestWarning(ResponseBody):
     code: Annotated[str, Field(json_schema_extra={"enum": list(WARNINGS)})]
     """Stable; programs may rely on it."""
     detail: str
+    """What is wrong, in words."""
 
 
 Warnings: TypeAlias = Annotated[
@@ -115,7 +116,9 @@ class Scored(ResponseBody):
     """Fields of every response with scores."""
 
     model: str
+    """Name of the model."""
     space: Space
     measure: str
+    """Name of the measure."""
     calibration: Calibration | None = None
     """Data that the probabilities are fitted to; null if there are none."""

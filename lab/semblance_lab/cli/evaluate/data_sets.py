@@ -48,13 +48,16 @@ PANEL_NAME = "panel"  # all sets of the panel
 _FOR_TRAINING = ("_train", "_rest")  # how the names of other sets end
 
 
-def read_task(name: str, data: Path | None, columns: Mapping[str, str] | None = None) -> Task:
+def read_task(
+    name: str, data: Path | None, columns: Mapping[str, str] | None = None, remedy: str | None = None
+) -> Task:
     """Read a set by its name from the folder of data; or KIND:PATH, a file of the user.
 
     Args:
         name: the set.
         data: the folder of data.
         columns: names of the columns of a user's table, where they differ; None if the user cannot give them.
+        remedy: how the user gives them, if not by `--columns`.
 
     Raises:
         BadDataSet: it is missing or malformed.
@@ -62,7 +65,7 @@ def read_task(name: str, data: Path | None, columns: Mapping[str, str] | None = 
     """
     kind, colon, path = name.partition(":")
     if colon:
-        return read_user_data(LAYOUTS, kind, Path(path), columns)
+        return read_user_data(LAYOUTS, kind, Path(path), columns, remedy)
     if Path(name).is_file():
         raise BadDataSet(f"{name} is a file: say what it holds, as in labels:{name} or pairs:{name} (docs/measures.md)")
     benchmark = data_set(name)

@@ -20,18 +20,24 @@ from semblance_lab.evaluation.results import TaskMetrics
 from semblance_lab.evaluation.scorer import Scorer
 from semblance_lab.evaluation.tasks import ChunkAlignment, Deletion, Rankings, Retrieval, Task, Triplets, WordAlignment
 
-_METRICS: Mapping[type, Callable[[Any, Scorer, Sequence[str]], Mapping[str, TaskMetrics]]] = {
-    GradedPairs: graded_pair_metrics,
-    LabeledPairs: labeled_pair_metrics,
-    Triplets: triplet_metrics,
-    Rankings: ranking_metrics,
-    Retrieval: retrieval_metrics,
-    ChunkAlignment: chunk_alignment_metrics,
-    WordAlignment: word_alignment_metrics,
-    Deletion: deletion_metrics,
+_METRICS: Mapping[type, tuple[str, Callable[[Any, Scorer, Sequence[str]], Mapping[str, TaskMetrics]]]] = {
+    GradedPairs: ("spearman", graded_pair_metrics),
+    LabeledPairs: ("average_precision", labeled_pair_metrics),
+    Triplets: ("accuracy", triplet_metrics),
+    Rankings: ("ndcg", ranking_metrics),
+    Retrieval: ("ndcg@10", retrieval_metrics),
+    ChunkAlignment: ("alignment_f1", chunk_alignment_metrics),
+    WordAlignment: ("alignment_f1", word_alignment_metrics),
+    Deletion: ("deletion", deletion_metrics),
 }
+"""Type of task -> name of its main metric, and what computes all of them, this one first."""
 
 
 def compute_metrics(task: Task, scorer: Scorer, measures: Sequence[str]) -> Mapping[str, TaskMetrics]:
     """Measure -> its metrics on the task; measures that do not support the task are left out."""
-    return _METRICS[type(task)](task, scorer, measures)
+    return _METRICS[type(task)][1](task, scorer, measures)
+
+
+def main_metric(task: Task) -> str:
+    """Name of the metric that comes first."""
+    return _METRICS[type(task)][0]

@@ -15,7 +15,7 @@ from semblance.models.catalogue import similarity
 from semblance.models.embeddings import Doubles, TokenEmbeddings, unit_rows
 from semblance.models.judgments.pairs import GradedPairs, LabeledPairs
 from semblance_lab.evaluation.evaluation import SEARCH_SETS, evaluate, interval_of
-from semblance_lab.evaluation.metrics import compute_metrics
+from semblance_lab.evaluation.metrics import compute_metrics, main_metric
 from semblance_lab.evaluation.results import TaskMetrics
 from semblance_lab.evaluation.scorer import LocalScorer, Scorer
 from semblance_lab.evaluation.tasks import (
@@ -44,7 +44,9 @@ def drawn(*scores: float) -> Scorer:
 
 def metrics_of(task: Task, scores: Iterable[float] = ()) -> TaskMetrics:
     """Metrics of a measure with these scores."""
-    return compute_metrics(task, drawn(*scores), ["cosine"])["cosine"]
+    found = compute_metrics(task, drawn(*scores), ["cosine"])["cosine"]
+    assert found.metrics[0].name == main_metric(task)
+    return found
 
 
 def graded(n: int, parts: Sequence[str], groups: Sequence[str] | None = None) -> tuple[GradedPairs, Doubles]:
@@ -239,6 +241,8 @@ def test_only_positive_contributions_have_deletion_and_alignment(scorer: LocalSc
         compute_metrics(task, scorer, ["word_movers", "rcmd", "negative_euclidean"])
         for task in (ChunkAlignment([pair]), WordAlignment([words]))
     )
+    assert main_metric(ChunkAlignment([pair])) == found["rcmd"].metrics[0].name
+    assert main_metric(WordAlignment([words])) == of_words["rcmd"].metrics[0].name
     assert {name: set(values(each).values()) for name, each in found.items()} == {"rcmd": {1.0}}
     assert {name: values(each)["alignment_f1"] for name, each in of_words.items()} == {"rcmd": 1.0}
 
