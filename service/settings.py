@@ -60,9 +60,8 @@ class Settings(BaseSettings):
     home: addresses.Folder = Field(Path("~/.semblance"), description="Folder of the documents; created if missing.")
     database_url: addresses.PostgresUrl = Field(
         SecretStr(""),
-        description="PostgreSQL shared by several replicas, such as `postgresql://user:password@host:5432/name`; of "
-        "several servers, `...@host,host2/name?target_session_attrs=read-write`. Each replica keeps a copy in "
-        "SEMBLANCE_HOME. By default the documents are stored in SEMBLANCE_HOME only.",
+        description="PostgreSQL of replicas, `postgresql://user:password@host:5432/name` or `...@host,host2/name`. "
+        "Each keeps a copy in SEMBLANCE_HOME. By default the documents are stored in SEMBLANCE_HOME only.",
     )
     index_url: addresses.MilvusUrl = Field(
         SecretStr(""),

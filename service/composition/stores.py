@@ -18,7 +18,7 @@ from semblance.service.documents.databases.disk_reserve import DiskReserve
 from semblance.service.documents.databases.lock import lock_home
 from semblance.service.documents.databases.sqlite import has_tables, sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
-from semblance.service.errors import NoStore, StoreDamaged, StoreFailed, StoreMissing
+from semblance.service.errors import NoStore, StoreDamaged, StoreFailed, StoreInUse, StoreMissing
 from semblance.service.indexes.index_folder import IndexFolder
 from semblance.service.indexes.remote.milvus_address import MilvusAddress
 from semblance.service.model_loading.device import cores, torch_device
@@ -201,6 +201,17 @@ def _primary(settings: Settings, connections: int) -> tuple[Primary, Engine, Dat
 
 
 @contextmanager
+def _stopped(home: Path) -> Iterator[None]:
+    """Lock a home whose service must be stopped. Raises StoreInUse."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(lock_home(home))
+        except StoreInUse as error:
+            raise StoreInUse(f"{str(error).rpartition('; ')[0]}; stop it first") from error
+        yield
+
+
+@contextmanager
 def open_embedded_store(settings: Settings) -> Iterator[tuple[SqlDocumentStore, IndexFolder]]:
     """Open the documents of a stopped service, and the folder of its index snapshots.
 
@@ -209,7 +220,7 @@ def open_embedded_store(settings: Settings) -> Iterator[tuple[SqlDocumentStore, 
         StoreInUse: a service is running on them.
     """
     require_documents(settings)
-    with lock_home(settings.home), closing(SqlDocumentStore(sqlite_engine(settings.database_file))) as store:
+    with _stopped(settings.home), closing(SqlDocumentStore(sqlite_engine(settings.database_file))) as store:
         yield store, IndexFolder(settings.snapshot_folder, Device(partial(torch_device, settings)))
 
 
@@ -237,7 +248,7 @@ def primary_to_replace(settings: Settings) -> Iterator[SqlDocumentStore]:
     """
     with ExitStack() as stack:
         if not settings.database_url.get_secret_value():
-            stack.enter_context(lock_home(settings.home))
+            stack.enter_context(_stopped(settings.home))
         yield stack.enter_context(closing(SqlDocumentStore(_engine(settings))))
 
 

@@ -53,7 +53,7 @@ class Server(uvicorn.Server):
         drain_s: longest time from the signal to the exit.
         notice_s: shortest time from the signal to closing the port.
         on_started: called with the host and port when the service is reachable.
-        on_hangup: called in a thread at each SIGHUP, one after the other; without it, SIGHUP ends the process.
+        on_hangup: called in a thread at each SIGHUP, one after the other; without it, SIGHUP does as SIGTERM.
             Windows has no such signal.
     """
 
@@ -79,8 +79,12 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start; a signal before the service is reachable ends the process at once."""
-        if self._on_hangup is not None and sys.platform != "win32":
-            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._hangups.submit, self._on_hangup)
+        if sys.platform != "win32":
+            loop = asyncio.get_running_loop()
+            if self._on_hangup is not None:
+                loop.add_signal_handler(signal.SIGHUP, self._hangups.submit, self._on_hangup)
+            elif signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # not started by nohup
+                loop.add_signal_handler(signal.SIGHUP, self.handle_exit, signal.SIGHUP, None)
         starting = asyncio.ensure_future(super().startup(sockets))
         while not starting.done() and not self._draining.begun:
             await asyncio.wait({starting}, timeout=POLL_S)

@@ -67,7 +67,7 @@ class DrawingProcess:
     """Draws one picture at a time; started with the first picture, and restarted if it dies."""
 
     def __init__(self) -> None:
-        self._pool = _new_pool()
+        self._pool: ProcessPoolExecutor | None = None  # its semaphores would leak if the start is given up
         self._lock = threading.Lock()
         self._closing = False
 
@@ -77,22 +77,28 @@ class DrawingProcess:
 
     def close(self) -> None:
         """End the process."""
-        self._closing = True
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        with self._lock:
+            self._closing = True
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _run(self, explanation: Explanation, caption: Caption) -> bytes:
         """In a drawing thread."""
-        pool = self._pool
+        pool = self._started(None)
         try:
             return pool.submit(render_png, explanation, caption).result()
         except BrokenProcessPool:
-            if self._closing:
-                raise NotReady from None
             stop_if_left()
-            with self._lock:
-                if self._pool is pool:  # else another thread has restarted it
-                    self._pool = _new_pool()
-            return self._pool.submit(render_png, explanation, caption).result()
+            return self._started(pool).submit(render_png, explanation, caption).result()
+
+    def _started(self, broken: ProcessPoolExecutor | None) -> ProcessPoolExecutor:
+        """The process, started if there is none but a broken one. Raises NotReady."""
+        with self._lock:
+            if self._closing:
+                raise NotReady
+            if self._pool is None or self._pool is broken:  # else another thread has restarted it
+                self._pool = _new_pool()
+            return self._pool
 
 
 def _new_pool() -> ProcessPoolExecutor:

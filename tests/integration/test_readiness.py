@@ -139,15 +139,18 @@ def starting(folder: Path, database_url: str) -> Iterator[tuple[int, subprocess.
         process.wait()
 
 
-def test_a_start_without_database_refuses_connections_and_stops(tmp_path: Path) -> None:
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGHUP])
+def test_a_start_without_database_refuses_connections_and_stops(end: signal.Signals, tmp_path: Path) -> None:
     address = f"postgresql://someone:secret@127.0.0.1:{reserved_port()}/nothing"
     with starting(tmp_path, address) as (port, process):
         until(lambda: "waiting for the database" in (tmp_path / "log").read_text())
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", port), timeout=CEILING_S)
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(end)
         assert process.wait(CEILING_S) == 0
-    assert "secret" not in (tmp_path / "log").read_text()
+    log = (tmp_path / "log").read_text()
+    assert "secret" not in log
+    assert "leaked" not in log
 
 
 def test_a_start_on_a_missing_database_ends_with_the_reason(postgres: str, tmp_path: Path) -> None:

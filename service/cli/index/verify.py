@@ -35,6 +35,7 @@ def verify(
     faults: list[str] = []
     with exit_on(SemblanceError), open_embedded_store(settings) as (store, indexes), console.status("checking"):
         faults += store.integrity_errors()
+        damaged = bool(faults)
         # reading a damaged database would fail halfway
         for each in verify_collections(store, indexes, _tables_of_words(settings)) if not faults else ():
             table.add_row(each.name, f"{each.documents:,}", each.version, each.snapshot, str(len(each.faults)))
@@ -44,6 +45,8 @@ def verify(
         console.print(fault, markup=False)
     if len(faults) > SHOWN:
         console.print(f"... and {len(faults) - SHOWN:,} more")
+    if damaged:
+        console.print("Restore a backup: semblance restore FOLDER (docs/recovery.md)")
     if faults:
         raise typer.Exit(1)
     console.print("No faults found.")

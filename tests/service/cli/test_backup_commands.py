@@ -124,7 +124,7 @@ def test_failures_are_messages_and_change_nothing(home: Path, tmp_path: Path) ->
             (["backup", nowhere], {"SEMBLANCE_DATABASE_URL": url}, "does not answer"),
             (["restore", backup, "--yes"], {"SEMBLANCE_DATABASE_URL": url}, "does not answer"),
             (["restore", nowhere, "--home", there, "--yes"], {}, "has no manifest.json"),
-            (["restore", backup, "--home", there, "--yes"], {}, "another process serves the documents"),
+            (["restore", backup, "--home", there, "--yes"], {}, "; stop it first"),
             (["snapshot", nowhere, "--home", nowhere], {}, "name the folder of the service"),
         ):
             ran = semblance(*arguments, **environment)
