@@ -18,7 +18,7 @@ from semblance.models.model_files.source import ModelFiles, Source
 from semblance.models.protocols import Encoder
 from semblance.models.text import Truncate
 from semblance.service.errors import ModelUnavailable, UnknownModel
-from semblance.service.model_loading.builtin import BUILT_IN, built_in_source
+from semblance.service.model_loading.builtin import BUILT_IN, built_in_hint, built_in_source
 from semblance.service.model_loading.lazy_loads import LazyLoads
 from semblance.service.model_loading.pulled import hub_name, pulled_folder
 from semblance.service.model_loading.refused_models import RefusedModels
@@ -49,8 +49,8 @@ def read_served(served: str, refused: RefusedModels | None = None) -> dict[str, 
         name, source = _name_and_source(entry, "SEMBLANCE_MODELS")
         if not is_name(name) or (entry == name and name not in BUILT_IN):
             raise BadCheckpoint(
-                f"SEMBLANCE_MODELS: {entry!r} is neither built in ({', '.join(BUILT_IN)}), nor a path with a slash or "
-                f"org/name, nor of the form name=source?option=value&option=value, with a new name of {_LETTERS}"
+                f"SEMBLANCE_MODELS: {entry!r} is neither a built-in name, nor a path with a slash or org/name, nor of "
+                f"the form name=source?option=value&option=value, with a new name of {_LETTERS}{built_in_hint(entry)}"
             )
         if name in (*models, *refused):
             raise BadCheckpoint(f"SEMBLANCE_MODELS: {name!r} is listed twice: give one another name, by name=source")
@@ -186,7 +186,14 @@ def source_of(source: str) -> Source:
     if place in BUILT_IN:
         return built_in_source(place, options)
     path, pulled = Path(place).expanduser(), hub_name(place)
-    return Source(path if pulled is None or path.exists() else pulled_folder(pulled), options)
+    if path.exists() or ("/" in place and pulled is None):
+        return Source(path, options)
+    if pulled is None:
+        raise BadCheckpoint(f"no such file or folder: {place}{built_in_hint(place)}")
+    try:
+        return Source(pulled_folder(pulled), options)
+    except BadCheckpoint as error:
+        raise BadCheckpoint(f"{error}{built_in_hint(place)}") from error
 
 
 class LazyModels:
