@@ -34,9 +34,9 @@ Names are resolved on first use (PEP 562): `import semblance` imports neither nu
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeAlias, cast, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, cast, overload
 
 if TYPE_CHECKING:
     from semblance_client import Explanation
@@ -115,18 +115,40 @@ def load(source: str | SentenceTransformer, compute: Compute | None = None) -> E
     return read_source(source).load(source, compute or Compute())
 
 
+@overload
+def encode(  # type: ignore[overload-overlap]  # a str is also an iterable of str
+    texts: str, *, model: Model = "minilm-graded", role: Role = "query", truncate: Truncate = "END"
+) -> TokenEmbeddings: ...
+
+
+@overload
 def encode(
-    encoder: Encoder, texts: Sequence[str], role: Role = "query", truncate: Truncate = "END"
-) -> list[TokenEmbeddings]:
-    """Tokenize and encode texts as one batch, with token vectors.
+    texts: Iterable[str], *, model: Model = "minilm-graded", role: Role = "query", truncate: Truncate = "END"
+) -> list[TokenEmbeddings]: ...
+
+
+def encode(
+    texts: str | Iterable[str], *, model: Model = "minilm-graded", role: Role = "query", truncate: Truncate = "END"
+) -> TokenEmbeddings | list[TokenEmbeddings]:
+    """Encode a text, or those of a list as one batch, with token vectors; `pooled()` of each is the text's own.
+
+    Args:
+        texts: a text, or a list, a tuple, an array or a column of a table of them.
+        model: as for `similarity`.
+        role: what the texts are, for models that read a query and a document differently.
+        truncate: the end at which a text that is too long is cut; NONE refuses it.
 
     Raises:
         BadTexts: a text has no token, is ill-formed, or is too long where `truncate` is NONE.
         ModelFailed: names the texts to which the model gives no finite vectors.
+        BadCheckpoint, MissingExtra: as `load`.
+        TypeError: an argument is none of these.
     """
     from semblance.models.encoders.checked import encode_checked  # noqa: PLC0415 - imports numpy
 
-    return encode_checked(encoder, encoder.tokenize(texts, role, truncate), "tokens")
+    listed, encoder = _listed(texts, "texts", str), _encoder(model)
+    found = encode_checked(encoder, encoder.tokenize(listed, role, truncate), "tokens")
+    return found[0] if isinstance(texts, str) else found
 
 
 @overload
@@ -137,19 +159,19 @@ def similarity(  # type: ignore[overload-overlap]  # a str is also a sequence of
 
 @overload
 def similarity(
-    a: Text | Sequence[Text], b: Text | Sequence[Text], *, measure: str = "cosine", model: Model = "minilm-graded"
+    a: Text | Iterable[Text], b: Text | Iterable[Text], *, measure: str = "cosine", model: Model = "minilm-graded"
 ) -> Doubles: ...
 
 
 def similarity(
-    a: Text | Sequence[Text], b: Text | Sequence[Text], *, measure: str = "cosine", model: Model = "minilm-graded"
+    a: Text | Iterable[Text], b: Text | Iterable[Text], *, measure: str = "cosine", model: Model = "minilm-graded"
 ) -> float | Doubles:
     """Score two texts, or every text of a list with every text of another.
 
     What exceeds the length of the model is not read, as `TokenizedText.truncated` tells.
 
     Args:
-        a: a text or its embeddings, or a list of them.
+        a: a text or its embeddings, or a list, a tuple, an array or a column of a table of them.
         b: the same.
         measure: one of `measures()`; higher is more similar.
         model: a built-in name, a folder or a file, loaded once; a loaded model; or a `SentenceTransformer`, which is
@@ -162,14 +184,14 @@ def similarity(
         BadTexts, ModelFailed: as `encode`.
         UnknownName: no such measure.
         BadCheckpoint, MissingExtra: as `load`.
-        TypeError: `model` is none of these.
+        TypeError: an argument is none of these.
     """
     from semblance.models.alignment.pairwise import score_all_pairs  # noqa: PLC0415 - imports numpy
     from semblance.models.catalogue import similarity as find  # noqa: PLC0415 - imports numpy
     from semblance.models.embeddings import TokenEmbeddings  # noqa: PLC0415 - imports numpy
 
     found = find(measure)
-    left, right = ([each] if isinstance(each, str | TokenEmbeddings) else [*each] for each in (a, b))
+    left, right = _listed(a, "a", str, TokenEmbeddings), _listed(b, "b", str, TokenEmbeddings)
     embedded = _embedded([*left, *right], model)
     scores = score_all_pairs(found, embedded[: len(left)], embedded[len(left) :])
     one = isinstance(a, str | TokenEmbeddings) and isinstance(b, str | TokenEmbeddings)
@@ -214,10 +236,23 @@ def explain(
     return strongest_links(links, measure, read_texts(left, right), granularity, max_links)
 
 
-def _embedded(texts: Sequence[Text], model: Model) -> list[TokenEmbeddings]:
+def _listed(given: object, argument: str, *kinds: type) -> list[Any]:
+    """A value of these kinds as a list of it, and others as the list of their items. Raises TypeError."""
+    if isinstance(given, kinds):
+        return [given]
+    if not isinstance(given, Iterable):
+        raise TypeError(f"{argument} must be a text or a list of texts, not {given!r}")
+    listed = [*given]
+    for position, each in enumerate(listed):
+        if not isinstance(each, kinds):
+            raise TypeError(f"{argument} must be a text or a list of texts: at {position} stands {each!r}")
+    return listed
+
+
+def _embedded(texts: Iterable[Text], model: Model) -> list[TokenEmbeddings]:
     """The embeddings of texts; those given as embeddings are kept."""
     new = list(dict.fromkeys(each for each in texts if isinstance(each, str)))
-    found = dict(zip(new, encode(_encoder(model), new), strict=True)) if new else {}
+    found = dict(zip(new, encode(new, model=model), strict=True)) if new else {}
     return [found[text] if isinstance(text, str) else text for text in texts]
 
 

@@ -1,9 +1,10 @@
-"""Hosts, networks, origins and addresses of databases, as settings have them."""
+"""Hosts, networks, origins, folders and addresses of databases, as settings have them."""
 
 from __future__ import annotations
 
 import ipaddress
 import re
+from pathlib import Path
 from typing import Annotated, TypeAlias
 
 from pydantic import AfterValidator, PostgresDsn, RedisDsn, SecretStr
@@ -14,6 +15,7 @@ _NAME = re.compile(r"[a-z0-9_.-]+", re.IGNORECASE)
 _MILVUS = re.compile(
     r"milvuss?://([^:@/?#]+:[^:@/?#]+@)?([a-z0-9_.-]+|\[[0-9a-f:]+\]):\d{1,5}(/[a-z0-9_]*)?", re.IGNORECASE
 )
+_STRAY_AT = re.compile(r"[@/?#].*@")
 _ORIGIN = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:\d{1,5})?")  # in lower case, as browsers send it
 
 
@@ -92,14 +94,27 @@ def _origins(value: str) -> str:
 
 
 def _postgres_url(url: SecretStr) -> SecretStr:
-    """`url` of one PostgreSQL server, or empty. Raises ValueError without repeating it."""
+    """`url` of one or several PostgreSQL servers, or empty.
+
+    Raises ValueError without repeating it.
+    """
     try:
-        address = url.get_secret_value()
-        if address and len(PostgresDsn(address).hosts()) != 1:
-            raise ValueError  # noqa: TRY301 - reworded below
+        if address := url.get_secret_value():
+            PostgresDsn(address)
     except ValueError:
         raise ValueError("it must look like postgresql://user:password@host:5432/name") from None
-    return url
+    return _with_one_at(url)
+
+
+def place_of(url: SecretStr) -> str:
+    """Hosts and name of a PostgreSQL database, without user and password.
+
+    >>> place_of(SecretStr("postgresql://me:secret@db.example,[::1]:6000/texts?sslmode=require"))
+    'db.example:5432,[::1]:6000/texts'
+    """
+    address = PostgresDsn(url.get_secret_value())
+    hosts = ",".join(f"{host['host'] or 'localhost'}:{host['port'] or 5432}" for host in address.hosts())
+    return f"{hosts}{address.path or ''}"
 
 
 def _milvus_url(url: SecretStr) -> SecretStr:
@@ -119,9 +134,22 @@ def _redis_url(url: SecretStr) -> SecretStr:
         RedisDsn(url.get_secret_value())
     except ValueError:
         raise ValueError("it must look like redis://user:password@host:6379/0, or rediss:// for TLS") from None
+    return _with_one_at(url)
+
+
+def _with_one_at(url: SecretStr) -> SecretStr:
+    """`url`, in which one more `@` would make a part of the password a host.
+
+    Raises ValueError without repeating it.
+    """
+    if _STRAY_AT.search(url.get_secret_value().partition("://")[2]):
+        raise ValueError(
+            "percent-encode @ / # ? in the password, as %40 %2F %23 %3F: one @ may be left, before the host"
+        )
     return url
 
 
+Folder: TypeAlias = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
 Host: TypeAlias = Annotated[str, AfterValidator(_host)]
 Hosts: TypeAlias = Annotated[str, AfterValidator(_hosts)]
 Networks: TypeAlias = Annotated[str, AfterValidator(_networks)]

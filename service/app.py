@@ -15,7 +15,7 @@ from fastapi import FastAPI
 from opentelemetry.trace import TracerProvider
 from semblance_client.vocabulary.collections import CollectionRequest
 
-from semblance.service.api import errors, openapi
+from semblance.service.api import errors
 from semblance.service.api.edge.drain import is_monitoring
 from semblance.service.api.edge.key_entries import KeyRing
 from semblance.service.api.edge.keys import Guard
@@ -23,6 +23,7 @@ from semblance.service.api.edge.origins import AllowedHosts, AllowedOrigins
 from semblance.service.api.edge.request_body import BodyLimits
 from semblance.service.api.edge.stack import Edge, EdgePolicy
 from semblance.service.api.exact_paths import ExactPaths
+from semblance.service.api.openapi import document as openapi
 from semblance.service.api.routes import ROUTERS, docs_page, help_pages, playground
 from semblance.service.composition.models import served_models
 from semblance.service.composition.services import open_services
@@ -121,7 +122,7 @@ async def _prepare(settings: Settings, models: LazyModels, metrics: Metrics, ser
     metrics.set_build(models.default, models.loaded()[models.default].build)
     if settings.sample:
         await _when_ready(lambda: _store_sample(services))
-    await _when_ready(lambda: _log_other_models(services, models.default))
+    await _when_ready(lambda: _log_other_models(services, models))
 
 
 async def _when_ready(act: Callable[[], Awaitable[None]]) -> None:
@@ -147,10 +148,11 @@ async def _store_sample(services: Services) -> None:
     log.info("stored the sample: %d documents", result.upserted)
 
 
-async def _log_other_models(services: Services, default: str) -> None:
-    """Log which collections use another model than the default, such as after an upgrade."""
+async def _log_other_models(services: Services, models: LazyModels) -> None:
+    """Log which collections use another served model than the default, such as after an upgrade."""
+    default = models.default
     collections = (await services[Collections].list()).collections
-    others = [collection.name for collection in collections if collection.model != default]
+    others = [each.name for each in collections if each.model != default and models.serves(each.model, each.space)]
     if others:
         log.info(
             "collections with another model than the default, %s: %s; `semblance index reembed NAME --model %s` "

@@ -161,6 +161,10 @@ class UnknownDocument(SemblanceError):
 
     code = "unknown_document"
 
+    def __init__(self, message: str, problems: Sequence[Problem] = ()) -> None:
+        super().__init__(message)
+        self.problems = tuple(problems)
+
 
 class DocumentChanged(SemblanceError):
     """A document was stored or deleted since `if_version`; read it again."""
@@ -227,9 +231,18 @@ class VersionNotReached(SemblanceError):
 
 
 class StoreUnavailable(SemblanceError):
-    """The database did not respond; a write is stored entirely or not at all. Retry soon."""
+    """The database did not respond; a write is stored entirely or not at all. Retry soon.
+
+    Args:
+        detail: for clients.
+        refusal: for the operator: why the database refuses every connection of this process.
+    """
 
     code = "store_unavailable"
+
+    def __init__(self, detail: str, refusal: str = "") -> None:
+        super().__init__(detail)
+        self.refusal = refusal
 
 
 class IndexUnavailable(SemblanceError):

@@ -12,24 +12,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
+from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias
 
 from semblance_client.vocabulary.fields import MAX_CONDITIONS, Scalar
-from semblance_client.vocabulary.responses import RequestWarning
 
 from semblance.service.errors import pointer_to, shorten
 
 ValueType: TypeAlias = Literal["null", "boolean", "number", "string"]  # values of two types are never equal
-
-_PLURAL: Mapping[ValueType, str] = {
-    "null": "null",
-    "boolean": "true or false",
-    "number": "numbers",
-    "string": "strings",
-}
 
 MAX_DEPTH = 8
 _SHOWN_CHARS = 100  # of a field's name in a message
@@ -117,6 +110,14 @@ Filter: TypeAlias = Condition | Exists | Not | All | Either
 EVERYTHING = All(())  # matches every document
 
 
+class MalformedFilter(ValueError):
+    """A filter outside the grammar; `place` is the JSON pointer into it of what is wrong."""
+
+    def __init__(self, message: str, place: str = "") -> None:
+        super().__init__(message)
+        self.place = place
+
+
 def parse_filter(json: object) -> Filter:
     """Parse the JSON form of a filter.
 
@@ -124,11 +125,11 @@ def parse_filter(json: object) -> Filter:
     Between(field='views', low=100, high=None, includes_low=True, includes_high=True)
 
     Raises:
-        ValueError: it is malformed or too large; the message says why.
+        MalformedFilter: it is malformed or too large; the message says why.
     """
     parsed = _parse(json, depth=1, place="")
     if _count_conditions(parsed) > MAX_CONDITIONS:
-        raise ValueError(f"a filter can have at most {MAX_CONDITIONS} conditions")
+        raise MalformedFilter(f"a filter can have at most {MAX_CONDITIONS} conditions")
     return parsed
 
 
@@ -176,18 +177,6 @@ def scalars(value: object) -> list[Scalar]:
     return [each for each in values if each is None or isinstance(each, str | int | float | bool)]
 
 
-def mismatches(where: Filter, types_in: Callable[[str], Collection[ValueType]]) -> list[RequestWarning]:
-    """Warnings of the conditions that no document can meet, whatever the values.
-
-    Also inside of a `Not`, which then matches everything.
-
-    Args:
-        where: the filter.
-        types_in: the types of the values that documents have in a field; empty if none has the field.
-    """
-    return [notice for condition in _conditions(where) if (notice := _mismatch(condition, types_in(condition.field)))]
-
-
 def _meets(condition: Condition | Exists, value: Scalar) -> bool:
     match condition:
         case Exists():
@@ -207,44 +196,38 @@ def _within(bounds: Between, value: Any) -> bool:
     return bounds.high is None or value < bounds.high or (value == bounds.high and bounds.includes_high)
 
 
-def _conditions(where: Filter) -> Iterator[Condition]:
-    match where:
-        case All(parts) | Either(parts):
-            for part in parts:
-                yield from _conditions(part)
-        case Not(part):
-            yield from _conditions(part)
-        case Exists():
-            return  # it asks whether the field is there
-        case _:
-            yield where
+def seconds_of(date: str) -> float | None:
+    """Seconds since 1970 of a date in ISO 8601, by default in UTC; None in another form.
 
-
-def _mismatch(condition: Condition, present: Collection[ValueType]) -> RequestWarning | None:
-    field, wanted = _shown(condition.field), condition.types
-    if not present:
-        detail = f"no document of the collection has a value to compare in the metadata field {field}"
-        return RequestWarning(pointer=f"/filter{condition.pointer}", code="unknown_filter_field", detail=detail)
-    if wanted and wanted.isdisjoint(present):
-        detail = f"the documents have {_listed(present)} in the metadata field {field}, never {_listed(wanted)}"
-        return RequestWarning(pointer=f"/filter{condition.pointer}", code="filter_type_mismatch", detail=detail)
-    return None
-
-
-def _listed(types: Iterable[ValueType]) -> str:
-    return " or ".join(_PLURAL[each] for each in sorted(types))
+    >>> seconds_of("1970-01-02"), seconds_of("02.01.1970")
+    (86400.0, None)
+    """
+    try:
+        time = datetime.fromisoformat(date)
+    except ValueError:
+        return None
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
 
 def _parse(json: object, depth: int, place: str) -> Filter:
     if not isinstance(json, Mapping) or not json:
-        raise ValueError('a filter must be an object with at least one field, such as {"category": "shipping"}')
+        raise MalformedFilter(_FORM, place)
     if depth > MAX_DEPTH:
-        raise ValueError(f"a filter can be nested at most {MAX_DEPTH} levels deep")
+        raise MalformedFilter(f"a filter can be nested at most {MAX_DEPTH} levels deep", place)
     parts = tuple(_part(key, value, depth, place + pointer_to(key)) for key, value in json.items())
     return parts[0] if len(parts) == 1 else All(parts)
 
 
 def _part(key: str, value: object, depth: int, place: str) -> Filter:
+    try:
+        return _parsed(key, value, depth, place)
+    except MalformedFilter:
+        raise
+    except ValueError as error:
+        raise MalformedFilter(str(error), place) from error
+
+
+def _parsed(key: str, value: object, depth: int, place: str) -> Filter:
     if key in ("and", "or"):
         if not isinstance(value, list) or not value:
             raise ValueError(f"{key!r} must be a non-empty list of filters")
@@ -285,15 +268,26 @@ def _exists(field: str, wanted: object, place: str) -> Exists | Not:
 
 
 _OPERATORS: Mapping[str, Callable[[str, object, str], Filter]] = {"in": _one_of, "prefix": _prefix, "exists": _exists}
+_FORM = 'a filter must be an object with at least one field, such as {"category": "shipping"}'
 _FORMS = (
     f"a condition must be a value, or an object with one of {', '.join(map(repr, _OPERATORS))}, or with bounds "
     f"({', '.join(_BOUNDS)})"
 )
-_OF_MONGO: Mapping[str, str] = {  # what people write out of habit -> what is meant
+_OF_OTHERS: Mapping[str, str] = {  # of MongoDB and Elasticsearch, written out of habit -> what is meant
     **{f"${name}": repr(name) for name in ("and", "or", "not", *_OPERATORS, *_BOUNDS)},
     "$eq": "the value itself",
     "$ne": '{"not": {"field": value}}',
     "$nin": '{"not": {"field": {"in": [...]}}}',
+    "bool": "its parts as 'and', 'or' and 'not'",
+    "must": "'and'",
+    "filter": "'and'",
+    "should": "'or'",
+    "must_not": "'not'",
+    "term": '{"field": value}',
+    "terms": '{"field": {"in": [...]}}',
+    "range": '{"field": {"gte": ...}}',
+    "exists": '{"field": {"exists": true}}',
+    "match": "its text as the query of the search",
 }
 
 
@@ -319,7 +313,7 @@ def _between(field: str, condition: Mapping[str, object], place: str) -> Between
 def _value_of(field: str, value: object) -> Scalar:
     match value:
         case list():
-            listed = f'{_shown(field)} has a list: for one of several values write {{"in": [...]}}'
+            listed = f'{shown(field)} has a list: for one of several values write {{"in": [...]}}'
             raise ValueError(_misread(field) or listed)
         case _:
             return _scalar(value)
@@ -330,17 +324,18 @@ def _unknown_operator(field: str, name: str) -> str:
     if name in _OPERATORS:
         return f"{name!r} must be alone in its condition: join several by 'and'"
     return _misread(name) or (
-        f"{_shown(name)} is not an operator: {_FORMS}; fields of an object cannot be compared, so store that of "
-        f"{_shown(field)} as a field of its own"
+        f"{shown(name)} is not an operator: {_FORMS}; fields of an object cannot be compared, so store that of "
+        f"{shown(field)} as a field of its own"
     )
 
 
 def _misread(name: str) -> str | None:
     """The message for an operator of another grammar; None if `name` is none."""
-    return f"{name!r} is not an operator: write {_OF_MONGO[name]}" if name in _OF_MONGO else None
+    return f"{name!r} is not an operator: write {_OF_OTHERS[name]}" if name in _OF_OTHERS else None
 
 
-def _shown(name: str) -> str:
+def shown(name: str) -> str:
+    """A name in a message, shortened."""
     return repr(shorten(name, _SHOWN_CHARS))
 
 

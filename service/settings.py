@@ -18,17 +18,14 @@ LogFormat: TypeAlias = Literal["auto", "json", "text"]
 
 MIB = 1024 * 1024
 CLIENT_KEY = "SEMBLANCE_CLIENT_KEY"  # of the command line and the benchmarks; the service does not read it
+CLIENT_URL = "SEMBLANCE_URL"  # likewise
 
 
 class Settings(BaseSettings):
     """Immutable settings; each field is the environment variable SEMBLANCE_<FIELD> in capitals."""
 
-    model_config = SettingsConfigDict(
-        env_prefix="SEMBLANCE_",
-        frozen=True,
-        extra="forbid",
-        hide_input_in_errors=True,  # it may contain a password
-    )
+    # errors hide the input, which may contain a password
+    model_config = SettingsConfigDict(env_prefix="SEMBLANCE_", frozen=True, extra="forbid", hide_input_in_errors=True)
 
     host: addresses.Host = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")
@@ -60,12 +57,12 @@ class Settings(BaseSettings):
         "`https://app.example.org`; `*` is not allowed.",
     )
 
-    home: Path = Field(Path("~/.semblance"), description="Folder of the documents; created if missing.")
+    home: addresses.Folder = Field(Path("~/.semblance"), description="Folder of the documents; created if missing.")
     database_url: addresses.PostgresUrl = Field(
         SecretStr(""),
-        description="PostgreSQL database shared by several replicas, such as "
-        "`postgresql://user:password@host:5432/name`; each replica keeps a copy in SEMBLANCE_HOME. By default the "
-        "documents are stored in SEMBLANCE_HOME only.",
+        description="PostgreSQL shared by several replicas, such as `postgresql://user:password@host:5432/name`; of "
+        "several servers, `...@host,host2/name?target_session_attrs=read-write`. Each replica keeps a copy in "
+        "SEMBLANCE_HOME. By default the documents are stored in SEMBLANCE_HOME only.",
     )
     index_url: addresses.MilvusUrl = Field(
         SecretStr(""),
@@ -172,9 +169,7 @@ class Settings(BaseSettings):
     max_file_bytes: int = Field(64 * MIB, ge=1024, description="Maximum bytes of a request with files to read.")
 
     log_level: LogLevel = Field("info", description="Least level of the lines of the log.")
-    log_format: LogFormat = Field(
-        "auto", description="Lines of the log: `json`, `text` for people, or `auto`: text on a terminal, else JSON."
-    )
+    log_format: LogFormat = Field("auto", description="Log as `json`, `text` or `auto`: text on a terminal, else JSON.")
     tracing: bool = Field(
         False,
         description="Send a trace of each request by OpenTelemetry (OTLP over HTTP), without texts; needs the extra "
@@ -277,11 +272,9 @@ def read_settings(**overrides: object) -> Settings:
     """Read the settings of this process; `overrides`, from the command line, take precedence.
 
     Raises:
-        SystemExit: a value is invalid, or there is no such setting; the message names the environment variable.
+        SystemExit: a value is invalid or empty, or no setting; the message names the environment variable.
     """
-    unknown = [name for name in os.environ if name.startswith("SEMBLANCE_") and name not in _known_variables()]
-    if unknown:
-        raise SystemExit(f"configuration: unknown setting {', '.join(sorted(unknown))}")
+    _check_variables()
     values = {name: value for name, value in overrides.items() if value is not None}
     try:
         return Settings(**values)  # type: ignore[arg-type]  # pydantic checks them
@@ -293,7 +286,16 @@ def read_settings(**overrides: object) -> Settings:
         raise SystemExit("configuration: " + "\n".join(lines)) from error
 
 
-def _known_variables() -> set[str]:
-    # of scripts, and a folder of data and a server of benchmarks and tests; the service does not read them
-    others = {"SEMBLANCE_VENV", "SEMBLANCE_DATA", "SEMBLANCE_TEST_MILVUS"}
-    return {f"SEMBLANCE_{name.upper()}" for name in Settings.model_fields} | others | {CLIENT_KEY}
+def _check_variables() -> None:
+    """Refuse unknown variables, and empty ones except lists.
+
+    An empty address would mean a store of its own for each replica, and an empty home the current folder.
+    """
+    # some are of scripts, clients, benchmarks and tests; the service does not read them
+    others = dict.fromkeys(("SEMBLANCE_VENV", "SEMBLANCE_DATA", "SEMBLANCE_TEST_MILVUS", CLIENT_KEY, CLIENT_URL), "")
+    defaults = others | {f"SEMBLANCE_{name.upper()}": field.default for name, field in Settings.model_fields.items()}
+    given = sorted(name for name in os.environ if name.startswith("SEMBLANCE_"))
+    if unknown := [name for name in given if name not in defaults]:
+        raise SystemExit(f"configuration: unknown setting {', '.join(unknown)}")
+    if empty := [name for name in given if defaults[name] != "" and not os.environ[name].strip()]:
+        raise SystemExit(f"configuration: {', '.join(empty)} must not be empty: fill it in, or remove the line")

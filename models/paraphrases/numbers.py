@@ -25,6 +25,8 @@ _DIGIT_OR_WORD = regex.compile(r"\d|[\p{L}\p{M}]+")
 _KNOWN_WORDS = 1 << 14  # of which it is remembered whether they are numbers
 _NOON = 12  # hours up to it may be those after it
 _GROUPS = regex.compile(r"\d{1,3}([.,])\d{3}(?:\1\d{3})*")
+_DECIMALS = regex.compile(r"(\d{1,3}(?:([.,])\d{3})+)(?!\2)[.,](\d+)")  # after groups: 1,299.00, 1.299,00
+_TIMES = {"twice": 2.0, "thrice": 3.0, "zweimal": 2.0, "dreimal": 3.0}  # one word for a number and "times"
 _ORDINAL = regex.compile(r"(\d+)(?:st|nd|rd|th|er|ère|ème|º|ª)")
 
 
@@ -74,6 +76,8 @@ def numbers(text: str, language: str | None) -> list[Number]:
 
     >>> [number.key for number in numbers("Two hundred and five of 1,200 men, one error E42", "en")]
     [(205.0, 'count'), (1200.0, 'count'), ('e42', 'count')]
+    >>> [number.key for number in numbers("1.299,00 and 1,299.00, twice", "en")]
+    [(1299.0, 'count'), (1299.0, 'count'), (2.0, 'count')]
     """
     if not any(_may_be_number(each, language) for each in _DIGIT_OR_WORD.findall(text)):
         return []  # as of most texts, in a tenth of the time
@@ -106,7 +110,11 @@ class _NumberPiece(NamedTuple):
 def _may_be_number(piece: str, language: str | None) -> bool:
     """Whether a digit or word is a number by itself, as one word of each longer number is."""
     alone = _NumberPiece(piece, 0, len(piece), "word")
-    return piece.isdecimal() or (language in LANGUAGES and bool(find_numbers([alone], language, 0.0)))
+    return (
+        piece.isdecimal()
+        or piece.lower() in _TIMES
+        or (language in LANGUAGES and bool(find_numbers([alone], language, 0.0)))
+    )
 
 
 def _in_digits(pieces: Sequence[_NumberPiece], language: str | None) -> Iterator[Number]:
@@ -133,6 +141,7 @@ def _in_words(pieces: Sequence[_NumberPiece], language: str | None) -> Iterator[
         if found.value > 1 or found.is_ordinal or found.end - found.start > 1:
             unit = RANK if found.is_ordinal else COUNT
             yield Number(pieces[found.start].start, pieces[found.end - 1].end, float(found.value), unit)
+    yield from (Number(each.start, each.end, value) for each in pieces if (value := _TIMES.get(each.string.lower())))
 
 
 def _value(digits: str, language: str | None) -> Value:
@@ -140,5 +149,7 @@ def _value(digits: str, language: str | None) -> Value:
     groups = _GROUPS.fullmatch(digits)
     if groups and (groups[1] == "," or language != "en"):
         return float(digits.replace(groups[1], ""))
+    if decimals := _DECIMALS.fullmatch(digits):
+        return float(f"{decimals[1].replace(decimals[2], '')}.{decimals[3]}")
     parts = regex.split("[.,]", digits)
     return float(".".join(parts)) if len(parts) <= 2 else digits

@@ -39,6 +39,15 @@ def _means(character: str) -> bool:
     return character.isalnum() or category(character) in _SYMBOLS
 
 
+def is_function_word(word: str) -> bool:
+    """Whether a word is a function word of any language.
+
+    >>> is_function_word("durch"), is_function_word("Dutch")
+    (True, False)
+    """
+    return word.casefold() in _languages()
+
+
 def language_of(words: Sequence[str]) -> str | None:
     """The code of the language of which most function words occur in a text.
 

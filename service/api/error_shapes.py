@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, Field
+from pydantic import Field
+from semblance_client.vocabulary.described import Described
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -66,12 +67,14 @@ def _type_of(status: int) -> str:
     return "server_error" if status >= 500 else _TYPES.get(status, "invalid_request_error")
 
 
-class ProblemPart(BaseModel):
+class ProblemPart(Described):
     """One rejected part of the request."""
 
     pointer: str = Field(description="JSON pointer into the body; query parameters are named like fields of a body.")
     code: str
+    """Stable; programs may rely on it."""
     detail: str
+    """What is wrong, in words."""
 
 
 def parts_of(problems: Sequence[Problem]) -> list[ProblemPart]:
@@ -79,10 +82,11 @@ def parts_of(problems: Sequence[Problem]) -> list[ProblemPart]:
     return [ProblemPart(pointer=part.pointer, code=part.code, detail=part.detail) for part in problems[:MAX_PARTS]]
 
 
-class ErrorOut(BaseModel):
+class ErrorOut(Described):
     """The error."""
 
     message: str
+    """What is wrong, in words."""
     type: str = Field(
         description="By the status: `authentication_error` (401), `permission_error` (403), `not_found_error` (404), "
         "`rate_limit_error` (429), `server_error` (500 and above), otherwise `invalid_request_error`."
@@ -91,16 +95,19 @@ class ErrorOut(BaseModel):
     code: str = Field(description="Stable; programs may rely on it.")
 
 
-class ErrorAnswer(BaseModel):
+class ErrorAnswer(Described):
     """An error that clients of several APIs can read.
 
     `error` is as in OpenAI's API, vLLM's and infinity's, `message` as in Cohere's, `detail` as in Jina's.
     """
 
     error: ErrorOut
+    """The error as in OpenAI's API."""
     message: str
+    """What is wrong, as in Cohere's API."""
     detail: str = Field(description="The same.")
     code: str
+    """Stable; programs may rely on it."""
     errors: list[ProblemPart] = Field(default=[], description=PARTS)
 
     @classmethod
@@ -117,11 +124,13 @@ class ErrorAnswer(BaseModel):
         return cls(error=error, message=message, detail=message, code=refused.code, errors=parts)
 
 
-class TeiErrorAnswer(BaseModel):
+class TeiErrorAnswer(Described):
     """An error in the shape of Text Embeddings Inference."""
 
     error: str
+    """What is wrong."""
     error_type: Literal["Validation", "Overloaded", "Unhealthy", "Backend"]
+    """Kind of the error, as TEI names it."""
     code: str = Field(description="Stable; programs may rely on it.")
 
     @classmethod
@@ -132,10 +141,11 @@ class TeiErrorAnswer(BaseModel):
         return cls(error=refused.message, error_type=error_type, code=refused.code)
 
 
-class OllamaErrorAnswer(BaseModel):
+class OllamaErrorAnswer(Described):
     """An error in the shape of Ollama."""
 
     error: str
+    """What is wrong."""
     code: str = Field(description="Stable; programs may rely on it.")
 
     @classmethod

@@ -8,7 +8,8 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
-from pydantic import BaseModel, Field
+from pydantic import Field
+from semblance_client.vocabulary.described import Described
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.routing import BaseRoute, Match, Route
@@ -16,8 +17,9 @@ from starlette.types import Scope
 
 from semblance.models.errors import NotExplainable, SemblanceError, UnknownMeasure
 from semblance.service import errors, names
-from semblance.service.api.error_shapes import PARTS, ProblemPart, Refusal, Refused, parts_of
-from semblance.service.api.paths import unknown_path
+from semblance.service.api.error_shapes import FIELDS, PARTS, ProblemPart, Refusal, Refused, parts_of
+from semblance.service.api.paths import other_path, unknown_path
+from semblance.service.api.unknown_fields import unknown_field
 from semblance.service.observability.metrics import Metrics
 
 MEDIA_TYPE = "application/problem+json"
@@ -76,7 +78,6 @@ _VALIDATION_CODES: Mapping[str, str] = {
 
 _MESSAGES: Mapping[str, str] = {
     "model_attributes_type": "it must be an object, such as {...}",
-    "extra_forbidden": "the schema has no such field",
     "missing": "it is required",
     "none_required": "it is not supported: leave it out",
     "string_type": "it must be a string",
@@ -164,14 +165,18 @@ RETRY_AFTER_S = 1
 MAX_DETAIL = 500
 
 
-class ProblemDetails(BaseModel):
+class ProblemDetails(Described):
     """RFC 9457 problem details."""
 
     type: str = "about:blank"
+    """Always `about:blank`, as RFC 9457 names it."""
     title: str
+    """The code in words."""
     status: int
+    """Status of the response."""
     code: str = Field(description="Stable; programs may rely on it.")
     detail: str
+    """What is wrong, in words."""
     errors: list[ProblemPart] = Field(default=[], description=PARTS)
 
 
@@ -199,19 +204,21 @@ def internal_error(request_id: str) -> str:
 def install(app: FastAPI, metrics: Metrics, routes: Sequence[BaseRoute]) -> None:
     """Send every error of `app`, which serves `routes`, as a problem."""
 
-    async def refused(_: Request, error: Exception) -> Response:
+    async def refused(request: Request, error: Exception) -> Response:
         assert isinstance(error, SemblanceError)
-        parts = error.problems if isinstance(error, errors.PartsRefused) else ()
+        parts = _parts(error, request.scope)
         code = _common_code(parts) or error.code
         metrics.errors.labels(code).inc()
         wait_s = error.retry_after_s if isinstance(error, errors.Overloaded) else RETRY_AFTER_S
         return problem(_status(error), code, str(error), parts, wait_s)
 
-    async def invalid(_: Request, error: Exception) -> Response:
+    async def invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
         details = error.errors()
+        body = getattr(request.scope.get("route"), "body_field", None)
+        kind = body and body.field_info.annotation
         parts = [
-            part_of({**rejected, "loc": rejected["loc"][1:]}) for rejected in details
+            part_of({**rejected, "loc": rejected["loc"][1:]}, kind) for rejected in details
         ]  # "body" or "query" comes first
         if details[0]["type"] == "json_invalid":
             metrics.errors.labels("malformed_json").inc()
@@ -242,12 +249,21 @@ def install(app: FastAPI, metrics: Metrics, routes: Sequence[BaseRoute]) -> None
     app.add_exception_handler(HTTPException, framework)
 
 
+def _parts(error: SemblanceError, scope: Scope) -> Sequence[errors.Problem]:
+    """The rejected parts of a request; of a measure, the field of the body that names it."""
+    if isinstance(error, UnknownMeasure) and "measure" in scope.get(FIELDS, ("measure",)):
+        return [errors.Problem("/measure", error.code, str(error))]
+    return error.problems if isinstance(error, errors.PartsRefused | errors.UnknownDocument) else ()
+
+
 def _detail(error: HTTPException, path: str, routes: Collection[Route], allowed: str) -> str:
     match error.status_code:
         case 404:
             return unknown_path(path, routes)
         case 405:
-            return f"this path allows {allowed}"
+            return f"this path allows {allowed}{other_path(path)}"
+        case 400 if isinstance(error.__cause__, UnicodeDecodeError):
+            return "the body is not UTF-8, in which JSON is sent"
         case _:
             return str(error.detail)
 
@@ -268,14 +284,14 @@ def _common_code(parts: Sequence[errors.Problem]) -> str | None:
     return codes.pop() if len(codes) == 1 else None
 
 
-def part_of(details: Mapping[str, Any]) -> errors.Problem:
+def part_of(details: Mapping[str, Any], body: object = None) -> errors.Problem:
     """Convert a validation error of pydantic, without the value and with long names shortened.
 
-    The value may be large or not UTF-8.
+    The value may be large or not UTF-8. `body` is the annotation of the body, whose fields are suggested.
     """
-    kind = details["type"]
-    message = errors.shorten(_MESSAGES.get(kind, details["msg"]), MAX_DETAIL)
-    return errors.Problem(errors.pointer_to(*details["loc"]), _code(kind), message)
+    kind, place = details["type"], details["loc"]
+    known = unknown_field(body, place) if kind == "extra_forbidden" else _MESSAGES.get(kind, details["msg"])
+    return errors.Problem(errors.pointer_to(*place), _code(kind), errors.shorten(known, MAX_DETAIL))
 
 
 def _code(type_: str) -> str:

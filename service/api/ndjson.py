@@ -78,7 +78,7 @@ def read_document(line: bytes | None, max_line_bytes: int) -> Document | Problem
     try:
         document = NewDocument.model_validate(json.loads(line))
     except ValidationError as error:
-        return part_of(error.errors()[0])
+        return part_of(error.errors()[0], NewDocument)
     except (ValueError, RecursionError):
         return Problem("", "malformed_json", "the line is not JSON")
     return document_of(document)

@@ -19,7 +19,9 @@ NewName = Annotated[
 ]
 
 # names of existing things: a malformed name is as unknown as any other
-NameInPath = Annotated[str, documented(pattern=NAME_PATTERN, examples=["default"]), Path()]
+NameInPath = Annotated[
+    str, documented(pattern=NAME_PATTERN, examples=["default"]), Path(description="Name of a collection, or an alias.")
+]
 
 
 async def collection_of(name: NameInPath, request: Request) -> str:
@@ -30,10 +32,16 @@ async def collection_of(name: NameInPath, request: Request) -> str:
 
 
 CollectionInPath = Annotated[str, Depends(collection_of)]
-ModelInPath = Annotated[str, documented(pattern="^.+$", examples=["minilm-graded"]), Path()]
+ModelInPath = Annotated[
+    str, documented(pattern="^.+$", examples=["minilm-graded"]), Path(description="A name that GET /v1/models lists.")
+]
 DeploymentInPath = Annotated[
-    str, documented(known_enum="models", pattern="^[^/]+$", examples=["minilm-graded"]), Path()
+    str,
+    documented(known_enum="models", pattern="^[^/]+$", examples=["minilm-graded"]),
+    Path(description="The model."),
 ]
 DocumentInPath = Annotated[
-    str, documented(minLength=1, maxLength=256, pattern=ID_PATTERN, examples=["shipping-001"]), Path()
+    str,
+    documented(minLength=1, maxLength=256, pattern=ID_PATTERN, examples=["shipping-001"]),
+    Path(description="Its id."),
 ]

@@ -15,6 +15,7 @@ _ALIASES = {"/embeddings": "/v1/embeddings"}  # for clients of OpenAI's API that
 _AS_THEY_ARE = re.compile(
     r"/+|/docs/.*|/help/.*|/playground/.*|/collections/[^/]+/documents/.+", re.DOTALL
 )  # ids may end in /
+_DOCUMENT = re.compile(r"(/collections/[^/]+/documents)/.+", re.DOTALL)
 _MAX_CHARS = 200  # of a path that is compared with the known ones
 _CLOSE = 0.8
 
@@ -30,6 +31,16 @@ def canonical_path(path: str) -> str:
     if path.endswith("/") and not _AS_THEY_ARE.fullmatch(path):
         path = path[:-1]
     return _ALIASES.get(path, path)
+
+
+def other_path(path: str) -> str:
+    """The end of a message about a method that the path of a document lacks.
+
+    >>> other_path("/collections/faq/documents/1"), other_path("/search")
+    ('; to store it, POST /collections/faq/documents, or to change its metadata, PATCH that', '')
+    """
+    match = _DOCUMENT.fullmatch(path[:_MAX_CHARS])
+    return f"; to store it, POST {match[1]}, or to change its metadata, PATCH that" if match else ""
 
 
 def unknown_path(path: str, routes: Collection[Route]) -> str:

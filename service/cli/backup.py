@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from semblance.service.cli.toolbox.console import counter_bar, print_counts
+from semblance.service.cli.toolbox.console import counter_bar, print_counts, print_line
 from semblance.service.cli.toolbox.exits import exit_on_failure
 from semblance.service.cli.toolbox.outputs import atomic_folder
+from semblance.service.cli.toolbox.place import place
 from semblance.service.composition.stores import primary_to_read
 from semblance.service.documents import backup_folder
 from semblance.service.settings import read_settings
@@ -45,4 +46,5 @@ def backup(
                 back_up(store, copy, advance)
         manifest = backup_folder.verify(folder)
     counts = {f"{collection.name} at {collection.version}": collection.documents for collection in manifest.collections}
+    print_line(console, f"copied from {place(settings)}")
     print_counts(f"backup in {folder}", [counts], "documents")

@@ -14,7 +14,7 @@ from semblance_client import Client, Duplicate, FoundDuplicates
 from semblance_client import SemblanceError as ServiceError
 
 from semblance.service.cli.toolbox.exits import exit_on
-from semblance.service.cli.toolbox.options import LOCAL_URL, Url
+from semblance.service.cli.toolbox.options import Url
 
 LINKS = 3  # strongest links shown of a pair
 
@@ -22,10 +22,11 @@ LINKS = 3  # strongest links shown of a pair
 def duplicates(
     collection: Annotated[str, typer.Argument(help="Collection to search.")],
     threshold: Annotated[float, typer.Option(help="Minimum score of two duplicates.")],
+    *,
     measure: Annotated[str | None, typer.Option(help="Similarity measure.", show_default="the collection's")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show what makes each score, and what differs.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object a group.")] = False,
-    url: Url = LOCAL_URL,
+    url: Url,
 ) -> None:
     """List groups of near-duplicates in a collection.
 

@@ -92,11 +92,15 @@ class _LazyCommand(TyperCommand):
 
     def make_context(self, info_name: Any, args: Any, parent: Any = None, **extra: Any) -> Any:
         """Context of the real command, which the group then invokes."""
+        return self.real().make_context(info_name, args, parent, **extra)
+
+    def real(self) -> Any:
+        """The command with its options."""
         verb = str(self.name)
         app = typer.Typer(rich_markup_mode=None, add_completion=False)
         with without_collections():
             app.command(verb)(getattr(self._load(self._module), verb))
-        return get_command(app).make_context(info_name, args, parent, **extra)
+        return get_command(app)
 
 
 def group(cls: type[LazyGroup], help_text: str) -> typer.Typer:
@@ -152,6 +156,19 @@ class IndexVerbs(LazyGroup):
         "verify": ("index.verify", "Check the database, its vectors and its indexes."),
         "rebuild": ("index.rebuild", "Rebuild indexes from the stored vectors."),
     }
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.options_metavar, self.subcommand_metavar = "", "FILE|FOLDER [OPTIONS] | COMMAND [ARGS]..."
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """List the commands, and the options of a file or folder."""
+        super().format_options(ctx, formatter)
+        add = self.commands["add"]
+        assert isinstance(add, _LazyCommand)
+        options = (each.get_help_record(ctx) for each in add.real().get_params(ctx))
+        with formatter.section("Options of FILE|FOLDER"):
+            formatter.write_dl([each for each in options if each is not None and each[0] != "--help"])
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read `semblance index FILE` as `semblance index add FILE`."""

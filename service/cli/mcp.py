@@ -7,10 +7,10 @@ import asyncio
 from semblance_client import AsyncClient
 
 from semblance.service.cli.toolbox.exits import exit_on
-from semblance.service.cli.toolbox.options import LOCAL_URL, Url
+from semblance.service.cli.toolbox.options import Url
 
 
-def mcp(url: Url = LOCAL_URL) -> None:
+def mcp(url: Url) -> None:
     """Serve a language model by the Model Context Protocol.
 
     It reads standard input and writes standard output. The tools similarity, search and explain ask a running service.

@@ -9,8 +9,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from semblance.service.cli.toolbox.console import counter_bar
+from semblance.service.cli.toolbox.console import counter_bar, print_line
 from semblance.service.cli.toolbox.exits import exit_on_failure
+from semblance.service.cli.toolbox.place import place
 from semblance.service.composition.stores import primary_to_replace
 from semblance.service.documents import backup_folder
 from semblance.service.documents.backup_folder import Backup
@@ -42,28 +43,31 @@ def restore(
       semblance restore /backups/monday --yes --home /var/lib/semblance
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     settings = read_settings(home=home)
-    console = Console(stderr=True)
+    console, into = Console(stderr=True), place(settings)
+    new = "" if settings.database_url.get_secret_value() or Path(into).exists() else ", a new folder"
     with exit_on_failure("nothing was restored"):
         with console.status("checking the backup"):
             manifest = backup_folder.verify(folder)
         with primary_to_replace(settings) as store:
+            print_line(console, f"into {into}{new}, from the backup made {manifest.time}:")
             console.print(_comparison(store, manifest))
             if store.collections() and not yes:
-                typer.confirm("Replace everything that is stored now?", abort=True, err=True)
+                typer.confirm(f"Replace everything that is stored now in {into}?", abort=True, err=True)
             total = sum(collection.documents for collection in manifest.collections)
             with (
                 backup_folder.open_store(folder, manifest) as source,
                 counter_bar(console, "restoring documents", total) as advance,
             ):
                 restore_documents(source, store, advance)
-    console.print(f"restored {total:,} documents in {len(manifest.collections):,} collections", markup=False)
+    collections = len(manifest.collections)
+    print_line(console, f"restored {total:,} documents in {collections:,} collections into {into}{new}")
 
 
 def _comparison(store: DocumentStore, backup: Backup) -> Table:
     """Table of what is stored now beside what the backup holds."""
     now = {each.name: (str(each.version), size.documents) for each, size in store.sizes()}
     then = {collection.name: (collection.version, collection.documents) for collection in backup.collections}
-    table = Table("collection", "stored now", "documents", "in the backup", "documents", title=f"made {backup.time}")
+    table = Table("collection", "stored now", "documents", "in the backup", "documents")
     for name in sorted(now.keys() | then.keys()):
         cells = [
             cell

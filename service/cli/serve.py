@@ -17,6 +17,7 @@ import typer
 from semblance.service.cli.toolbox.exits import REFUSAL, exit_on_failure
 from semblance.service.cli.toolbox.garbage import without_collections
 from semblance.service.cli.toolbox.options import Served
+from semblance.service.cli.toolbox.place import place
 from semblance.service.cli.toolbox.unused_models import unused_models
 from semblance.service.composition.models import begin_models
 from semblance.service.documents.databases.lock import lock_home
@@ -68,10 +69,8 @@ def serve(
 
 def _store(settings: Settings) -> str:
     """Where the documents are, in words."""
-    home = settings.home.expanduser()
-    if not settings.database_url.get_secret_value():
-        return str(home)
-    return "PostgreSQL" if settings.index_url.get_secret_value() else f"PostgreSQL, with a copy in {home}"
+    copied = settings.database_url.get_secret_value() and not settings.index_url.get_secret_value()
+    return place(settings) + (f", with a copy in {settings.copy_file.parent}" if copied else "")
 
 
 def _bind(settings: Settings) -> socket.socket:

@@ -13,6 +13,7 @@ from semblance.models import catalogue
 from semblance.service.cli.milvus_size import MilvusEstimate, Prices, estimate_milvus
 from semblance.service.indexes.engine_choice import engine_for
 from semblance.service.ports.indexes import AUTO, ENGINES
+from semblance.service.settings import Settings
 
 # bytes in the index beside the vectors, measured by benchmarks/speed/index_memory.py
 LIVE_ROW = 14  # length, digest and state of a text, and bitmaps
@@ -21,6 +22,8 @@ TERM = 8  # a row and a frequency, for each different term of a text
 STORED_ROW = 170  # keys and digest of a row of the database, and its entries in indexes
 PAGE = 4096  # of the database; a page holds whole rows
 PROCESS = 350_000_000  # a replica with the default model
+MODELS = 3 * 170_000_000  # the other built-in models, each from its first use
+BATCHES = 50_000_000  # that run at the same time
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +113,8 @@ def _show(documents: int, needed: SizeEstimate) -> None:
     """Print what a collection needs with a copy in each replica."""
     table = Table("what", "GB", title=f"{documents:,} documents in {needed.engine}", title_justify="left")
     table.add_row("memory of a replica", _gb(needed.memory))
+    limit = needed.memory + needed.cached + MODELS + BATCHES + Settings.model_fields["cache_bytes"].default
+    table.add_row("memory limit, with all models, batches and caches", _gb(limit))
     table.add_row("file cache that speeds up searches by terms", _gb(needed.cached))
     table.add_row("database, in each replica and in PostgreSQL", _gb(needed.database))
     table.add_row("snapshot of the index, twice while it is replaced", _gb(needed.snapshot))

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
+from shutil import disk_usage
 
 from semblance.models.model_files.cross_encoder import CrossEncoderFiles
 from semblance.models.model_files.source import ModelFiles
 from semblance.service.caches.memory import MemoryCache
 from semblance.service.composition.encoding import open_worker
 from semblance.service.composition.stores import Stores, open_stores
+from semblance.service.composition.unserved import UnservedCollections
 from semblance.service.files.sent_files import SentFiles
 from semblance.service.model_loading.classifiers import served_classifiers
 from semblance.service.model_loading.registry import LazyModels, read_truncations
@@ -19,6 +21,7 @@ from semblance.service.ports.embedding import EmbeddingCache
 from semblance.service.process.readiness import Readiness
 from semblance.service.rendering.png import DrawingProcess
 from semblance.service.replication.limited_access import LimitedAccess
+from semblance.service.replication.replica import running
 from semblance.service.services import MetricsPage, Services
 from semblance.service.settings import Settings
 from semblance.service.usecases.collections import Collections
@@ -77,13 +80,30 @@ async def open_services(
                 "model_answers": partial(worker.answered_within, settings.ready_within_s),
                 **stores.required,
             }
-            readiness.optional = {"models_served": lambda: not models.refused, **stores.optional}
+            unserved = UnservedCollections(stores.collections, models)
+
+            def left_out() -> int:
+                return stores.failed() + len(unserved.models_of)
+
+            def show(metrics: Metrics) -> None:
+                stores.show(metrics)
+                metrics.set_left_out(left_out())
+                free_bytes = disk_usage(settings.home.expanduser()).free
+                metrics.set_disk(writable=stores.optional["store_writable"](), free_bytes=free_bytes)
+
+            readiness.optional = {
+                "models_served": lambda: not models.refused,
+                "collections": lambda: not left_out(),
+                **stores.optional,
+            }
             readiness.refused = lambda: models.refused
             truncations = read_truncations(settings.truncate, [*models.files, *models.refused])
             texts = TextEmbedder(worker, cache, metrics, settings.max_text_chars, truncations)
             use_cases = _use_cases(settings, models, stores, texts, metrics)
-            page = MetricsPage(metrics, stores.collections, stores.show)
-            yield Services(settings, models, metrics, readiness, drawing, SentFiles(), page, *use_cases)
+            page = MetricsPage(metrics, stores.collections, show)
+            await unserved.look()
+            async with running(unserved.keep_looking()):
+                yield Services(settings, models, metrics, readiness, drawing, SentFiles(), page, *use_cases)
     finally:
         drawing.close()
         worker.stop()

@@ -40,12 +40,16 @@ def _no_metrics(_: Metrics) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """Access to the collections, with the readiness checks and metrics of their stores."""
+    """Access to the collections, with the readiness checks and metrics of their stores.
+
+    `failed` is the number of collections that could not be copied.
+    """
 
     collections: CollectionAccess
     required: Checks = field(default_factory=dict)
     optional: Checks = field(default_factory=dict)
     show: Callable[[Metrics], None] = _no_metrics
+    failed: Callable[[], int] = int
 
 
 def open_stores(settings: Settings, on_lost: Callable[[], None]) -> AbstractAsyncContextManager[Stores]:
@@ -161,12 +165,11 @@ def _replicated(replica: Replica | StatelessReplica, required: Checks, optional:
         optional={
             **optional,
             "store_writable": lambda: replica.primary.writable,
-            "collections": lambda: not replica.failed_collections,
         },
+        failed=lambda: replica.failed_collections,
         show=lambda metrics: metrics.set_store(
             reachable=replica.primary.reachable,
             seconds_since_contact=replica.primary.seconds_since_contact,
-            left_out=replica.failed_collections,
         ),
     )
 

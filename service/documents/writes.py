@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 
@@ -181,11 +182,18 @@ def embedded(write: Write, current: Collection) -> tuple[Document, Mapping[str, 
     return document, embeddings
 
 
+def _as_sent(settings: CollectionSettings) -> dict[str, object]:
+    """The settings by the names and values that requests have."""
+    fields = asdict(settings)
+    tokens, overlap = fields.pop("passage_tokens"), fields.pop("passage_overlap")
+    return {**fields, "passages": "none" if tokens is None else {"tokens": tokens, "overlap": overlap}}
+
+
 def settings_differ(name: str, existing: CollectionSettings, new: CollectionSettings) -> CollectionDiffers:
     """Error for a collection that exists with other settings."""
     differences = ", ".join(
-        f"{field} {ours!r}, not {theirs!r}"
-        for (field, ours), theirs in zip(asdict(existing).items(), asdict(new).values(), strict=True)
+        f"{field} {json.dumps(ours)}, not {json.dumps(theirs)}"
+        for (field, ours), theirs in zip(_as_sent(existing).items(), _as_sent(new).values(), strict=True)
         if ours != theirs
     )
     return CollectionDiffers(f"collection {name!r} exists with {differences}: delete it first, or choose another name")

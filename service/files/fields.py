@@ -29,12 +29,14 @@ class DocumentFields:
         id: the field with the id, if the user named it.
         texts: the fields of the text, if the user named them.
         casts: how to convert the strings of each column, None if values have types of their own.
+        no_id: why a field that is named like an id was not guessed to be one, if so.
     """
 
     file: str
     id: str | None = None
     texts: Sequence[str] = ()
     casts: Mapping[str, Cast] | None = None
+    no_id: str = ""
 
     def require(self, columns: Sequence[str]) -> None:
         """Check that a table has the columns. Raises BadDataSet."""

@@ -48,6 +48,11 @@ class PageFolder:
             known = ", ".join(sorted(IN_FOLDERS))
             raise BadDataSet(f"{path} has no files that end in {known}; name tables, such as .csv, one by one")
 
+    @property
+    def names(self) -> set[str]:
+        """Names of all files, relative to the folder."""
+        return {each.name for each in self._files}
+
     def name_of(self, number: int) -> str:
         """Name of a file, relative to the folder."""
         return self._files[number - 1].name

@@ -63,7 +63,9 @@ def guessed_fields(source: RowSource, fields: DocumentFields) -> DocumentFields:
             known.setdefault(name, _Field()).add(value)
     if not known:
         return fields  # without rows, or with none that is an object: each will be rejected with its reason
-    return DocumentFields(fields.file, fields.id or _id(source, known), _texts(fields.file, known), fields.casts)
+    texts = _texts(fields.file, known)
+    id_field, no_id = _id(source, known) if fields.id is None else (fields.id, "")
+    return DocumentFields(fields.file, id_field, texts, fields.casts, no_id)
 
 
 def _has_text(source: RowSource) -> bool:
@@ -95,16 +97,21 @@ def _texts(file: str, known: Mapping[str, _Field]) -> tuple[str, ...]:
     return (body,) if heading is None else (heading, body)
 
 
-def _id(source: RowSource, known: Iterable[str]) -> str | None:
-    """A field that is named like an id and whose values are, over all rows, unique."""
+def _id(source: RowSource, known: Iterable[str]) -> tuple[str | None, str]:
+    """A field that is named like an id and has unique values in all rows; else why one is not."""
+    reasons: list[str] = []
     seen: dict[str, set[int]] = {name: set() for name in known if _ID.search(_CAMEL_CASE.sub("_", name.strip()))}
     for row in source.rows() if seen else ():
         values = _values(row)
         for name in list(seen):
             value = values.get(name)
             text = value.strip() if isinstance(value, str) else str(value) if isinstance(value, int) else ""
-            if not text or len(text) > MAX_ID_CHARS or " " in text or hash(text) in seen[name]:
-                del seen[name]
-            else:
+            if not text:
+                reasons.append(f"{name} is empty in {source.unit} {row.number}")
+            elif hash(text) in seen[name]:
+                reasons.append(f"{name} repeats ({text})")
+            elif len(text) <= MAX_ID_CHARS and " " not in text:
                 seen[name].add(hash(text))
-    return next(iter(seen), None)
+                continue
+            del seen[name]
+    return next(iter(seen), None), next(iter(reasons), "")

@@ -16,7 +16,7 @@ from semblance.models.alignment.ragged import split_by_size
 from semblance.models.embeddings import Floats
 from semblance.models.tokenization.terms import Term
 from semblance.service.errors import IndexDamaged
-from semblance.service.filters import Filter
+from semblance.service.filters import EVERYTHING, Filter
 from semblance.service.indexes.columns.array_file import MappedArrays, write_arrays
 from semblance.service.indexes.engine_choice import suits
 from semblance.service.indexes.nearest import NearestDocuments, ThresholdRows
@@ -28,6 +28,7 @@ from semblance.service.indexes.terms.hybrid import HybridSearch
 from semblance.service.indexes.terms.suggestions import values_beginning, words_beginning
 from semblance.service.ports.documents import PassageKey, VectorChange, Version
 from semblance.service.ports.indexes import (
+    NO_FIELDS,
     Comparison,
     Counted,
     DocumentSelection,
@@ -190,10 +191,10 @@ class CollectionIndex:
         with self._reading():
             return values_beginning(field, starts, self._documents, where, k)
 
-    def mismatches(self, where: Filter) -> list[RequestWarning]:
-        """Warnings of the conditions that no document can meet."""
+    def mismatches(self, where: Filter, named: Mapping[str, str] = NO_FIELDS) -> list[RequestWarning]:
+        """Warnings of the conditions that no document can meet, and of other fields that none has."""
         with self._reading():
-            return self._documents.mismatches(where)
+            return self._documents.mismatches(where, named)
 
     def count(
         self, where: Filter | None, facets: Mapping[str, FacetQuery], among: Sequence[str] | None = None
@@ -201,12 +202,15 @@ class CollectionIndex:
         """Count the matching documents, and those that have the most frequent values of some fields."""
         with self._reading():
             documents, found = self._documents.count_facets(where, facets, among)
-            return Counted(self._version, documents, found, self._warnings(where))
+            named = {f"/facets/{i}/field": field for i, field in enumerate(facets)}
+            return Counted(self._version, documents, found, self._documents.mismatches(where or EVERYTHING, named))
 
     def select(self, selection: DocumentSelection) -> Listed:
         """Ids of matching documents, in order."""
         with self._reading():
-            return Listed(self._version, self._documents.select(selection), self._warnings(selection.where))
+            named = {"/sort/field": selection.order.field} if selection.order else {}
+            warnings = self._documents.mismatches(selection.where or EVERYTHING, named)
+            return Listed(self._version, self._documents.select(selection), warnings)
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Floats]:
         """Get (p, d) vectors of the passages by document id; missing documents are left out."""
@@ -300,9 +304,6 @@ class CollectionIndex:
             if not self._saved:
                 raise
             raise IndexDamaged(self, error) from error
-
-    def _warnings(self, where: Filter | None) -> Sequence[RequestWarning]:
-        return [] if where is None else self._documents.mismatches(where)
 
     def _search(
         self, queries: Floats, k: int, where: Filter | None, passages: int, min_score: float = -math.inf

@@ -15,12 +15,13 @@ from pyroaring import BitMap
 from semblance_client.vocabulary.responses import RequestWarning
 
 from semblance.models.tokenization.terms import Term
-from semblance.service.filters import Filter, mismatches
+from semblance.service.filters import Filter
 from semblance.service.indexes.columns.array_file import Array, Pieces, in_one
 from semblance.service.indexes.columns.byte_strings import ByteStrings
 from semblance.service.indexes.columns.string_numbers import StringNumbers
 from semblance.service.indexes.postings import Postings, facet_of, row_numbers, values_of
 from semblance.service.indexes.terms.bm25 import Bm25, Flags, TextTerms
+from semblance.service.indexes.unmet_conditions import mismatches
 from semblance.service.ports.documents import Metadata
 from semblance.service.ports.indexes import DocumentSelection, Facet, FacetQuery, TermScore
 from semblance.service.sorting import Order, by_value
@@ -123,9 +124,9 @@ class PassageRows:
         mask[row_numbers(self.allowed(where))] = True
         return mask
 
-    def mismatches(self, where: Filter) -> list[RequestWarning]:
-        """Warnings of the conditions that no document can meet."""
-        return mismatches(where, self._postings.types_in)
+    def mismatches(self, where: Filter, named: Mapping[str, str]) -> list[RequestWarning]:
+        """Warnings of the conditions that no document can meet, and of other fields that none has."""
+        return mismatches(where, self._postings.types_in, named, self._postings.fields)
 
     def count_facets(
         self, where: Filter | None, facets: Mapping[str, FacetQuery], among: Sequence[str] | None

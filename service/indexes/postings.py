@@ -117,6 +117,10 @@ class Postings:
             case _:
                 return live & self._meeting(where)
 
+    def fields(self) -> set[str]:
+        """Fields with a value."""
+        return {field for field, having in self._present.items() if having}
+
     def types_in(self, field: str) -> set[ValueType]:
         """Types of the values in a field."""
         return {kind for kind in get_args(ValueType) if self._rows.get((field, kind))}

@@ -20,14 +20,21 @@ class BuiltIn:
         weights_sha256: SHA-256 of its weights.
         adapter: folder of its adapter in `service/adapters/`, if it has one.
         adapter_sha256: SHA-256 of the adapter's weights.
-        installed_by: command that installs the folder.
     """
 
     folder: str
     weights_sha256: str
     adapter: str | None = None
     adapter_sha256: str | None = None
-    installed_by: str = "scripts/install"
+
+    @property
+    def installed_by(self) -> str:
+        """The commands that install the folder, in words."""
+        name = "" if self.folder == "model" else f" {self.folder}"
+        return (
+            f"run `scripts/install{name}` in the folder of Semblance or, for an environment of your own, there "
+            f"`python assets/fetch.py{name}` and `pip install ./assets`"
+        )
 
 
 PACKAGE = "semblance_assets"
@@ -38,7 +45,6 @@ _MINILM = BuiltIn(
 _MPNET = BuiltIn(
     folder="mpnet",
     weights_sha256="78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658",
-    installed_by="scripts/install mpnet",
 )
 BUILT_IN: Mapping[str, BuiltIn] = {
     "minilm-graded": replace(
@@ -60,7 +66,6 @@ BUILT_IN: Mapping[str, BuiltIn] = {
     "multilingual": BuiltIn(
         folder="multilingual",
         weights_sha256="5f7bc961541f20fdf15a1a580e1a215da15b77cbe05105061f1fccff901f874d",
-        installed_by="scripts/install multilingual",
     ),
     "mpnet": _MPNET,
     "mpnet-clrcmd": replace(
@@ -74,15 +79,13 @@ _HUB_NAMES = {"all-minilm-l6-v2": "minilm", "all-mpnet-base-v2": "mpnet", "multi
 
 
 def built_in_hint(place: str) -> str:
-    """End of a message: the built-in model of this name on a hub, or of another name, all.
+    """The end of a message about an unknown name: the built-in model of that name on a hub.
 
     >>> built_in_hint("sentence-transformers/all-MiniLM-L6-v2"), built_in_hint("org/other")
     ('; its weights are built in as minilm', '')
     """
     known = _HUB_NAMES.get(place.partition("@")[0].rpartition("/")[2].lower())
-    if known is not None:
-        return f"; its weights are built in as {known}"
-    return "" if "/" in place else f"; built in are {', '.join(BUILT_IN)}"
+    return f"; its weights are built in as {known}" if known else ""
 
 
 def built_in_source(name: str, options: Mapping[str, str]) -> Source:
@@ -95,7 +98,7 @@ def built_in_source(name: str, options: Mapping[str, str]) -> Source:
     package = importlib.util.find_spec(PACKAGE)
     folder = Path(package.origin).parent / model.folder if package is not None and package.origin is not None else None
     if folder is None or not folder.is_dir():
-        raise BadCheckpoint(f"{name} is not installed: run `{model.installed_by}` in the folder of Semblance")
+        raise BadCheckpoint(f"{name} is not installed: {model.installed_by}")
     if model.adapter is None:
         return Source(folder, options, model.weights_sha256)
     if "adapter" in options:

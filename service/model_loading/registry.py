@@ -23,10 +23,11 @@ from semblance.service.model_loading.lazy_loads import LazyLoads
 from semblance.service.model_loading.pulled import hub_name, pulled_folder
 from semblance.service.model_loading.refused_models import RefusedModels
 from semblance.service.model_loading.rerankers import NO_RERANKERS, LazyRerankers
-from semblance.service.names import is_name
+from semblance.service.names import did_you_mean, is_name
 from semblance.service.ports.calibration import Calibrations
 from semblance.service.ports.embedding import ModelChoice
 
+_ALIAS = ", or give one that name, too, by SEMBLANCE_MODEL_ALIASES=NAME=MODEL"
 _LETTERS = "lower-case letters, digits, '.', '_' and '-'"
 
 
@@ -49,8 +50,9 @@ def read_served(served: str, refused: RefusedModels | None = None) -> dict[str, 
         name, source = _name_and_source(entry, "SEMBLANCE_MODELS")
         if not is_name(name) or (entry == name and name not in BUILT_IN):
             raise BadCheckpoint(
-                f"SEMBLANCE_MODELS: {entry!r} is neither a built-in name, nor a path with a slash or org/name, nor of "
-                f"the form name=source?option=value&option=value, with a new name of {_LETTERS}{built_in_hint(entry)}"
+                f"SEMBLANCE_MODELS: {entry!r} is neither built in ({', '.join(BUILT_IN)}), nor a path with a slash or "
+                f"org/name, nor of the form name=source?option=value&option=value, with a new name of {_LETTERS}"
+                f"{built_in_hint(entry)}"
             )
         if name in (*models, *refused):
             raise BadCheckpoint(f"SEMBLANCE_MODELS: {name!r} is listed twice: give one another name, by name=source")
@@ -186,12 +188,12 @@ def source_of(source: str) -> Source:
     if place in BUILT_IN:
         return built_in_source(place, options)
     path, pulled = Path(place).expanduser(), hub_name(place)
-    if path.exists() or ("/" in place and pulled is None):
-        return Source(path, options)
-    if pulled is None:
-        raise BadCheckpoint(f"no such file or folder: {place}{built_in_hint(place)}")
+    if path.name == place and not path.exists():
+        known = [*BUILT_IN]
+        guess = built_in_hint(place) or did_you_mean(place, known)
+        raise BadCheckpoint(f"no built-in model ({', '.join(known)}), file or folder is named {place!r}{guess}")
     try:
-        return Source(pulled_folder(pulled), options)
+        return Source(path if pulled is None or path.exists() else pulled_folder(pulled), options)
     except BadCheckpoint as error:
         raise BadCheckpoint(f"{error}{built_in_hint(place)}") from error
 
@@ -264,8 +266,13 @@ class LazyModels:
         if name in self._refused:
             raise ModelUnavailable(f"model {name!r} is not served: {self._refused[name]}")
         if name not in self.files:
-            raise UnknownModel(f"no model {name!r} is served: choose one of {', '.join(self.names)}")
+            raise UnknownModel(f"no model {name!r} is served: choose one of {', '.join(self.names)}{_ALIAS}")
         return await self._loads.get(name)
+
+    def serves(self, name: str, space: str) -> bool:
+        """Whether a model of that name or alias is served, and makes vectors of that space."""
+        name = self.aliases.get(name, ModelChoice(name)).model or self.default
+        return name in self.files and name not in self.refused and self.files[name].space == space
 
     def begin(self, name: str, threads: Executor) -> None:
         """Begin to load that model before there is an event loop."""

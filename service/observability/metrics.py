@@ -91,10 +91,15 @@ class Metrics:
         self._store_contact = gauge(
             "semblance_store_seconds_since_contact", "Seconds since that database last answered."
         )
-        self._left_out = gauge("semblance_collections_left_out", "Collections of it that could not be copied.")
-        for outcome in ("hit", *get_args(Miss)):  # a rate needs the zero that came before
+        self._left_out = gauge(
+            "semblance_collections_left_out",
+            "Collections that were not copied, or need a model that is not served.",
+        )
+        self._store_writable = gauge("semblance_store_writable", "Whether the last write met no full or failing disk.")
+        self._disk_free = gauge("semblance_disk_free_bytes", "Free space on the disk of SEMBLANCE_HOME.")
+        for outcome in ("hit", *_values(Miss)):  # a rate needs the zero that came before
             self.cache_lookups.labels(outcome)
-        for found in get_args(LookupOutcome):
+        for found in _values(LookupOutcome):
             self.answer_lookups.labels(found)
         for stage in STAGES:
             self.stage_seconds.labels(stage)
@@ -156,12 +161,25 @@ class Metrics:
             for gauge, value in zip(self._collection_gauges.values(), values, strict=True):
                 gauge.labels(state.collection.name).set(value)
 
-    def set_store(self, *, reachable: bool, seconds_since_contact: float, left_out: int) -> None:
+    def set_left_out(self, collections: int) -> None:
+        """Set the number of collections that are not served here."""
+        self._left_out.set(collections)
+
+    def set_disk(self, *, writable: bool, free_bytes: int) -> None:
+        """Set the gauges of the disk of this process, and of that of the store."""
+        self._store_writable.set(writable)
+        self._disk_free.set(free_bytes)
+
+    def set_store(self, *, reachable: bool, seconds_since_contact: float) -> None:
         """Set the gauges of a primary database elsewhere."""
         self._store_reachable.set(reachable)
         self._store_contact.set(seconds_since_contact)
-        self._left_out.set(left_out)
 
     def exposition(self) -> bytes:
         """All series in the text format of Prometheus."""
         return generate_latest(self.registry)
+
+
+def _values(choices: object) -> list[str]:
+    """The strings of a Literal, or of a union of several."""
+    return [choices] if isinstance(choices, str) else [value for each in get_args(choices) for value in _values(each)]

@@ -13,7 +13,7 @@ from semblance_client.vocabulary.collections import TokenStorage
 
 from semblance.models.embeddings import Floats
 from semblance.models.tokenization.passages import Cut
-from semblance.service.errors import UnknownCollection, UnknownDocument, shorten
+from semblance.service.errors import Problem, UnknownCollection, UnknownDocument, shorten
 from semblance.service.names import RULE, is_name
 from semblance.service.ports.searched_text import SearchedText
 
@@ -355,6 +355,10 @@ def unknown_collection(name: str) -> UnknownCollection:
     return UnknownCollection(f"there is no collection {name!r}: create it with PUT /collections/{name}")
 
 
-def unknown_document(name: str, *ids: str) -> UnknownDocument:
-    """Error for documents that are not in a collection."""
-    return UnknownDocument(f"collection {name!r} has no document {' and no document '.join(map(repr, ids))}")
+def unknown_document(name: str, *ids: str, pointers: Sequence[str] = ()) -> UnknownDocument:
+    """Error for documents that a collection lacks; `pointers` lead to their ids in the body."""
+    problems = [
+        Problem(pointer, UnknownDocument.code, f"collection {name!r} has no document {doc_id!r}")
+        for pointer, doc_id in zip(pointers, ids, strict=False)
+    ]
+    return UnknownDocument(f"collection {name!r} has no document {' and no document '.join(map(repr, ids))}", problems)

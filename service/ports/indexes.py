@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import ClassVar, NamedTuple, Protocol, Self, TypeAlias
 
 from pyroaring import BitMap
@@ -198,6 +199,9 @@ class Comparison(NamedTuple):
     entries: int
 
 
+NO_FIELDS: Mapping[str, str] = MappingProxyType({})
+
+
 class IndexReader(Protocol):
     """Vectors of one collection, searched by similarity. Thread-safe.
 
@@ -245,10 +249,11 @@ class IndexReader(Protocol):
     def values_beginning(self, field: str, starts: Sequence[str], where: Filter | None, k: int) -> list[str]:
         """The k strings in a metadata field that most matching documents have."""
 
-    def mismatches(self, where: Filter) -> list[RequestWarning]:
-        """Warnings of conditions that no document can meet, and of what a search may have missed.
+    def mismatches(self, where: Filter, named: Mapping[str, str] = NO_FIELDS) -> list[RequestWarning]:
+        """Warnings of conditions that no document can meet, and of unknown fields.
 
-        Takes time per condition, not per document.
+        Also of what a search may have missed. `named` has other metadata fields of the request, by the pointers to
+        them. Takes time per condition and field, not per document.
         """
 
     def count(

@@ -107,7 +107,7 @@ def headline(explanation: Explanation, caption: Caption) -> str:
 def subtitle(explanation: Explanation, caption: Caption) -> str:
     """Score, measure, model and what people would say, on one line."""
     score = plain(explanation.score, SCORE_DECIMALS)
-    parts = [usual(explanation.score, caption.typical)] if caption.typical else []
+    parts = [usual(explanation.score, caption.typical, caption.same)] if caption.typical else []
     parts += [f"{label(caption.measure, _MAX_NAME_EM)} score {score}", label(caption.model, _MAX_NAME_EM)]
     if caption.probable:
         share, data = round(100 * caption.probable.probability), label(caption.probable.data, _MAX_NAME_EM)
@@ -115,16 +115,22 @@ def subtitle(explanation: Explanation, caption: Caption) -> str:
     return " \u00b7 ".join(parts)
 
 
-def usual(score: float, typical: ScoreRanges) -> str:
+def usual(score: float, typical: ScoreRanges, same: Verdict | None = None) -> str:
     """Kinds of pairs that a score is usual for, in the words of assets/scale.js.
+
+    A pair that does not say the same by its verdict is at best worded like a paraphrase.
 
     >>> typical = ScoreRanges(measure="rcmd_words", random=(0.06, 0.24), related=(0.42, 0.82), paraphrases=(0.6, 0.95))
     >>> usual(0.7, typical)
     'related or a paraphrase; unrelated pairs reach 0.24, paraphrases begin at 0.60'
     >>> [usual(score, typical).partition(";")[0] for score in (-0.5, 0.3, 0.5, 1.0)]
     ['unrelated', 'between unrelated and related', 'related', 'a paraphrase']
+    >>> different = Verdict(verdict="different", log_odds=-9.0, base=0.0, rest=0.0, reasons=[])
+    >>> usual(0.9, typical, different).partition(";")[0]
+    'worded like a paraphrase'
     """
-    kinds = {"unrelated": typical.random, "related": typical.related, "a paraphrase": typical.paraphrases}
+    paraphrase = "a paraphrase" if same is None or same.verdict == "same" else "worded like a paraphrase"
+    kinds = {"unrelated": typical.random, "related": typical.related, paraphrase: typical.paraphrases}
     within = [name for name, (low, high) in kinds.items() if low <= score <= high]
     above = [name for name, (low, _) in kinds.items() if score < low][:1]
     below = [name for name, (_, high) in kinds.items() if score > high][-1:]

@@ -18,18 +18,18 @@ from semblance.service.ports.indexes import IndexState
 from semblance.service.replication.change_feed import Stopped
 from semblance.service.replication.copier import Copier
 from semblance.service.replication.local_node import LocalNode
-from semblance.service.replication.primary import STOP_S, Primary
+from semblance.service.replication.primary import STOP_S, Primary, StartWait
+from semblance.service.replication.retries import log_failure
 
 log = logging.getLogger(__name__)
 
-RETRY_S = 30.0  # a collection that could not be copied is tried again after this, or when it changes
+RETRY_S = 30.0  # a collection that could not be copied is tried again after this
 
 
 @dataclass(slots=True)
 class _FailedCopy:
     """A collection that could not be copied; `stale` if an earlier version is served."""
 
-    collection: Collection
     stale: bool
     retry_at: float
 
@@ -77,10 +77,11 @@ class Follower:
     async def start(self) -> None:
         """Load the copy and catch up once; without the primary, serve a complete copy as it is.
 
-        Waits for the primary if the copy is incomplete.
+        Waits for the primary if the copy is incomplete. Raises StoreUnavailable if it refuses this process for good.
         """
         await self._local.refresh_indexes()
-        warned = False
+        timeouts = self._primary.timeouts
+        waiting = StartWait("waiting for the database, since its copy is incomplete", timeouts.poll_s, self._clock)
         while not self.complete:
             try:
                 await self._in_thread(partial(self._bring_up_all, *await self._read_primary()))
@@ -89,10 +90,7 @@ class Follower:
                 if self.complete:
                     log.warning("serving the last state of the copy: %s", error)
                     break
-                if not warned:
-                    log.warning("waiting for the database, since its copy is incomplete: %s", error)
-                warned = True
-                await asyncio.sleep(self._primary.timeouts.poll_s)
+                await waiting.after(error)
         self._caught_up_at = self._clock()
 
     async def keep_following(self) -> None:
@@ -203,17 +201,17 @@ class Follower:
     def _try(self, name: str, source: Collection | None, act: Callable[[], None]) -> None:
         """Run `act`, so that a collection that cannot be copied does not keep the others from it."""
         failed = self._failed.get(name)
-        if failed is not None and failed.collection == source and self._clock() < failed.retry_at:
+        if failed is not None and self._clock() < failed.retry_at:
             return
         try:
             act()
         except (StoreUnavailable, Stopped):
             raise
-        except Exception:
-            log.exception("collection %s could not be copied; retrying in %g s", name, RETRY_S)
+        except Exception as error:  # noqa: BLE001 - it is logged
+            log_failure(log, f"collection {name} could not be copied; retrying in {RETRY_S:g} s", error)
             if source is not None:
                 stale = any(collection.name == name for collection, _ in self._copy.sizes())  # only complete ones
-                self._failed[name] = _FailedCopy(source, stale, self._clock() + RETRY_S)
+                self._failed[name] = _FailedCopy(stale, self._clock() + RETRY_S)
         else:
             self._failed.pop(name, None)
 

@@ -11,6 +11,7 @@ from semblance.service.errors import IndexDamaged, UnknownCollection
 from semblance.service.ports.document_store import DocumentStore
 from semblance.service.ports.documents import Collection, Version
 from semblance.service.ports.indexes import Indexes, VectorIndex, VectorReader
+from semblance.service.replication.retries import log_failure
 
 log = logging.getLogger(__name__)
 
@@ -129,8 +130,8 @@ class HeldIndexes:
             return
         except IndexDamaged as error:
             self.drop_damaged(error)
-        except (OSError, RuntimeError, ValueError):
-            log.exception("no snapshot of the index of collection %s could be written", name)
+        except (OSError, RuntimeError, ValueError) as error:
+            log_failure(log, f"no snapshot of the index of collection {name} could be written", error)
         else:
             self._saved[name] = state
 

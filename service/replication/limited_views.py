@@ -29,6 +29,7 @@ from semblance.service.ports.documents import (
     unknown_document,
 )
 from semblance.service.ports.indexes import (
+    NO_FIELDS,
     Counted,
     DocumentSelection,
     FacetQuery,
@@ -310,9 +311,9 @@ class LimitedIndex:
         """Values that visible documents have."""
         return self._index.values_beginning(field, starts, self._visible(where), k)
 
-    def mismatches(self, where: Filter) -> list[RequestWarning]:
+    def mismatches(self, where: Filter, named: Mapping[str, str] = NO_FIELDS) -> list[RequestWarning]:
         """Those of the search alone: others would tell of the metadata of other documents."""
-        del where
+        del where, named
         return self._index.mismatches(EVERYTHING)
 
     def count(

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import math
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
@@ -14,8 +17,12 @@ from semblance.service.errors import StoreUnavailable
 from semblance.service.ports.document_store import DocumentStore
 from semblance.service.threads import with_deadline
 
+log = logging.getLogger(__name__)
+
 LONG_WRITE_FACTOR = 10  # times the timeout of other writes: to delete a collection, or the embeddings by one encoder
 STOP_S = 1.0  # time for the work under way to end at shutdown
+
+WARN_S = 60.0  # between warnings of a start that waits
 
 Result = TypeVar("Result")
 
@@ -50,6 +57,31 @@ class Timeouts:
     poll_s: float
     version_s: float
     lag_s: float
+
+
+class StartWait:
+    """Waits of a start for the database, which are logged at most once a minute.
+
+    Args:
+        reason: why the start waits, in the log.
+        poll_s: seconds of each wait.
+        clock: in seconds.
+    """
+
+    def __init__(self, reason: str, poll_s: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._reason = reason
+        self._poll_s = poll_s
+        self._clock = clock
+        self._warned_at = -math.inf
+
+    async def after(self, error: StoreUnavailable) -> None:
+        """Wait after a failure. Raises it if the database refuses this process for good."""
+        if error.refusal:
+            raise error
+        if self._clock() - self._warned_at >= WARN_S:
+            log.warning("%s: %s", self._reason, getattr(error.__cause__, "orig", error))
+            self._warned_at = self._clock()
+        await asyncio.sleep(self._poll_s)
 
 
 class Primary:

@@ -26,6 +26,7 @@ from semblance.service.ports.indexes import IndexState, VectorIndex
 from semblance.service.replication.follower import Follower
 from semblance.service.replication.local_node import LocalNode
 from semblance.service.replication.primary import Primary
+from semblance.service.replication.retries import log_failure
 
 log = logging.getLogger(__name__)
 
@@ -156,7 +157,7 @@ class Replica:
                 await follower.catch_up(name)
             except Exception as error:
                 if not isinstance(error, StoreUnavailable):  # such as a full disk; other replicas may have the version
-                    log.exception("collection %s could not be brought up to the primary", name)
+                    log_failure(log, f"collection {name} could not be brought up to the primary", error)
                 state = f"not yet at {min_version}" if min_version else "still being copied"
                 raise VersionNotReached(f"collection {name!r} is {state} here; retry") from error
             return await local.current(name, min_version)
@@ -249,8 +250,8 @@ async def _try_to_catch_up(follower: Follower, name: str) -> None:
         await follower.catch_up(name)
     except StoreUnavailable as error:
         log.warning("a write to %s is stored in the primary, but not copied yet: %s", name, error)
-    except Exception:
-        log.exception("a write to %s is stored in the primary, but not copied yet", name)
+    except Exception as error:  # noqa: BLE001 - it is logged
+        log_failure(log, f"a write to {name} is stored in the primary, but not copied yet", error)
 
 
 def _copying_again() -> NotReady:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from semblance_client.vocabulary.matching import FacetRequest, ValueRange
 
 from semblance.service.errors import InvalidRequest, Problem
-from semblance.service.filters import Between, Filter, parse_filter
+from semblance.service.filters import Between, Filter, MalformedFilter, parse_filter
 from semblance.service.ports.documents import Version
 from semblance.service.ports.indexes import FacetQuery
 
@@ -43,8 +43,8 @@ def requested_filter(json: object) -> Filter | None:
         return None
     try:
         return parse_filter(json)
-    except ValueError as error:
-        raise InvalidRequest([Problem("/filter", "bad_filter", str(error))]) from error
+    except MalformedFilter as error:
+        raise InvalidRequest([Problem(f"/filter{error.place}", "bad_filter", str(error))]) from error
 
 
 def requested_facets(requests: Sequence[FacetRequest]) -> dict[str, FacetQuery]:
@@ -69,3 +69,17 @@ def requested_version(text: object, pointer: str = "/min_version") -> Version | 
         return Version.parse(text if isinstance(text, str) else "")
     except ValueError as error:
         raise InvalidRequest([Problem(pointer, "bad_version", str(error))]) from error
+
+
+def requested_versions(texts: Sequence[object]) -> list[Version | None]:
+    """The `if_version` of each document. Raises InvalidRequest, which names all bad ones."""
+    versions: list[Version | None] = []
+    problems: list[Problem] = []
+    for i, text in enumerate(texts):
+        try:
+            versions.append(requested_version(text, f"/documents/{i}/if_version"))
+        except InvalidRequest as error:
+            problems += error.problems
+    if problems:
+        raise InvalidRequest(problems)
+    return versions

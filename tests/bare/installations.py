@@ -23,7 +23,7 @@ IN_WHEELS = [
         for name in ("semblance/__init__.py", "models", "service", "pyproject.toml", "setup.py", "README.md")
     ),
     *(CLIENT / name for name in ("semblance_client", "pyproject.toml", "README.md")),
-    *(ASSETS / name for name in ("semblance_assets", "pyproject.toml", "README.md")),
+    *(ASSETS / name for name in ("semblance_assets", "pyproject.toml", "setup.py", "README.md")),
 ]
 
 

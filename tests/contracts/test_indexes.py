@@ -122,7 +122,7 @@ class Oracle:
         all_values = [each for change in self.documents.values() for each in entries(change.metadata, field)]
         present = {kind(each) for each in all_values if not isinstance(each, dict)}
         if not present:
-            return ["unknown_filter_field"]
+            return ["unknown_metadata_field"]
         return ["filter_type_mismatch"] if wanted and not wanted & present else []
 
 
@@ -360,7 +360,7 @@ def test_a_mismatch_names_its_condition_and_both_types(index: CollectionIndex) -
     assert [(each.pointer, each.code) for each in found] == [
         ("/filter/or/0/a~1b", "filter_type_mismatch"),
         ("/filter/or/1/and/0/flag", "filter_type_mismatch"),
-        ("/filter/deep", "unknown_filter_field"),
+        ("/filter/deep", "unknown_metadata_field"),
     ]
     assert "numbers or strings in the metadata field 'a/b', never null" in found[0].detail
     assert "true or false in the metadata field 'flag', never numbers" in found[1].detail

@@ -5,11 +5,14 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from contextlib import redirect_stdout
 from copy import deepcopy
+from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -17,7 +20,10 @@ import semblance
 from semblance.models.embeddings import unit_rows
 from semblance.models.encoders.sentence_transformer import SentenceTransformerEncoder
 from semblance.models.errors import BadCheckpoint, NotExplainable
+from semblance.models.explanation import tokens_of
 from semblance.service.model_loading.registry import read_source
+from tests.support.page_commands import blocks
+from tests.support.project import PROJECT
 from tests.support.small_model import DIM, edit, make_small
 
 if TYPE_CHECKING:
@@ -101,9 +107,45 @@ def test_what_is_no_text_or_no_model_is_refused() -> None:
             semblance.similarity("a cat", "a dog", model=wrong)  # type: ignore[call-overload]
 
 
+def test_a_wrong_argument_is_named() -> None:
+    cases: list[tuple[Any, Any, str]] = [
+        (1, "b", "a must be a text or a list of texts, not 1"),
+        ("a", ["b", None], "b must be a text or a list of texts: at 1 stands None"),
+    ]
+    for a, b, message in cases:
+        with pytest.raises(TypeError, match=message):
+            semblance.similarity(a, b)
+    with pytest.raises(TypeError, match="texts must be a text or a list of texts: at 0 stands 1"):
+        semblance.encode([1])  # type: ignore[list-item]
+
+
+def test_a_misspelt_model_names_the_one_that_was_meant() -> None:
+    with pytest.raises(BadCheckpoint, match=r"\(minilm-.*'minilm-gradet': did you mean `minilm-graded`\?"):
+        semblance.similarity("a", "b", model="minilm-gradet")
+
+
+def test_the_examples_of_the_page_print_what_it_shows() -> None:
+    names: dict[str, object] = {}
+    for block in filter(lambda each: each.language == "python", blocks(PROJECT / "docs" / "library.md")):
+        with redirect_stdout(StringIO()) as printed:
+            exec(block.code, names)
+        assert printed.getvalue() == block.shown
+
+
+def test_one_text_has_one_embedding_and_a_column_a_list() -> None:
+    one = semblance.encode("A cat sleeps.")
+    column = pd.Series(["A cat sleeps.", "It rains."], index=[7, 3])
+    for texts in (column, tuple(column), column.to_numpy()):
+        found = semblance.encode(texts, model=semblance.load("minilm-graded"))
+        np.testing.assert_array_equal(found[0].pooled(), one.pooled())
+        assert [tokens_of(each).text for each in found] == [*column]
+    matrix = semblance.similarity("A cat sleeps.", column)
+    np.testing.assert_allclose(matrix, semblance.similarity("A cat sleeps.", [*column]))
+
+
 def test_a_loaded_model_and_embeddings_give_the_same() -> None:
     encoder = semblance.load("minilm")
-    a, b = semblance.encode(encoder, OWLS)
+    a, b = semblance.encode(OWLS, model=encoder)
     expected = semblance.similarity(*OWLS, measure="rcmd", model="minilm")
     assert semblance.similarity(a, b, measure="rcmd") == pytest.approx(expected, abs=1e-6)
     assert semblance.similarity(*OWLS, measure="rcmd", model=encoder) == pytest.approx(expected, abs=1e-6)

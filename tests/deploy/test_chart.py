@@ -11,11 +11,15 @@ import pytest
 import yaml
 
 from semblance.service.settings import Settings
-from tests.deploy.deployment import KUBERNETES
+from tests.deploy.deployment import DEPLOY, KUBERNETES
 from tests.support.rendered_chart import CHART, Rendering, rendered
 
 NAMES = ("embedded", "replicas", "scaled")
-OF_OPERATORS = ("ScaledObject", "ServiceMonitor")  # kinds that Kubernetes has from KEDA and from Prometheus' operator
+OF_OPERATORS = (
+    "ScaledObject",
+    "ServiceMonitor",
+    "PrometheusRule",
+)  # kinds that Kubernetes has from KEDA and from Prometheus' operator
 SHARED = {path.name: path.resolve() for path in (CHART / "files").iterdir()}
 
 
@@ -120,6 +124,9 @@ def test_the_scaled_chart_is_watched_scaled_and_published(renderings: dict[str, 
     labels = found(scaled, "Service", "semblance-replicas")["metadata"]["labels"]
     assert monitor["selector"] == {"matchLabels": labels}
     assert monitor["endpoints"][0]["relabelings"] == [{"targetLabel": "job", "replacement": "semblance"}]
+    rule = found(scaled, "PrometheusRule")
+    assert rule["metadata"]["labels"] == {"release": "prometheus"}
+    assert rule["spec"] == yaml.safe_load((DEPLOY / "prometheus" / "alerts.yml").read_text("utf-8"))
     backend = found(scaled, "Ingress")["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"]
     assert backend["name"] == found(scaled, "Service", "semblance")["metadata"]["name"]
 
@@ -128,6 +135,12 @@ OTHERS = {
     "two-without-a-database": "replicas: 2",
     "scaled-copies": "{postgresql: {enabled: true}, autoscaling: {enabled: true}, persistence: {enabled: false}}",
     "open": "{keys: {enabled: false}, networkPolicy: {enabled: false}}",
+    "typed": "settings: {SEMBLANCE_TRACING: true, SEMBLANCE_CACHE_BYTES: 268435456, SEMBLANCE_POLL_S: 0.5}",
+    "pooled": "{postgresql: {enabled: true}, networkPolicy: {egressPorts: [6432, 6380]}}",
+    "misspelled": "{postgres: {enabled: true}}",
+    "untyped-tag": "{image: {tag: 1.10}}",
+    "own-port": "{settings: {SEMBLANCE_PORT: 9000}}",
+    "no-setting": "{settings: {models: minilm}}",
 }
 
 
@@ -142,6 +155,35 @@ def others(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Rendering]:
 
 def test_several_replicas_need_a_database(others: dict[str, Rendering]) -> None:
     assert re.search("need postgresql.enabled", others["two-without-a-database"].error)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("misspelled", "postgres"),
+        ("untyped-tag", "tag.*string"),
+        ("own-port", "settings.SEMBLANCE_PORT: the chart sets it"),
+        ("no-setting", "models"),
+    ],
+)
+def test_values_that_would_have_no_effect_are_refused(name: str, message: str, others: dict[str, Rendering]) -> None:
+    assert re.search(message, others[name].error, re.DOTALL)
+
+
+def test_settings_may_be_numbers_and_truth_values(
+    others: dict[str, Rendering], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = variables(others["typed"], "StatefulSet", "shop-semblance")
+    chosen = {name: told[name] for name in ("SEMBLANCE_TRACING", "SEMBLANCE_CACHE_BYTES", "SEMBLANCE_POLL_S")}
+    assert chosen == {"SEMBLANCE_TRACING": "true", "SEMBLANCE_CACHE_BYTES": "268435456", "SEMBLANCE_POLL_S": "0.5"}
+    for name, value in chosen.items():
+        monkeypatch.setenv(name, value)
+    assert (Settings().tracing, Settings().cache_bytes, Settings().poll_s) == (True, 2**28, 0.5)
+
+
+def test_replicas_reach_the_ports_that_are_chosen(others: dict[str, Rendering]) -> None:
+    allowed = found(others["pooled"], "NetworkPolicy", "shop-semblance")["spec"]["egress"]
+    assert [each["port"] for each in allowed[0]["ports"]] == [6432, 6380]
 
 
 def test_replicas_with_copies_scale_by_their_queue(others: dict[str, Rendering]) -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import hashlib
 import importlib
 import io
+import shutil
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -71,3 +74,20 @@ def test_other_files_than_the_expected_ones_are_refused(
         fetch.main(["small"])
     with pytest.raises(SystemExit, match="no folder 'large'"):
         fetch.main(["large"])
+
+
+def test_a_package_without_data_is_not_built(tmp_path: Path) -> None:
+    folder = tmp_path / "semblance_assets"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    for name in ("pyproject.toml", "README.md", "setup.py"):
+        shutil.copy(PROJECT / "assets" / name, tmp_path)
+    build = [sys.executable, "setup.py", "--quiet", "build_py"]
+    ran = subprocess.run(build, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 1
+    assert ran.stderr.endswith("semblance_assets/model is missing: first run `python assets/fetch.py`\n")
+    for name in ("model", "fonts"):
+        (folder / name).mkdir()
+        (folder / name / "data").touch()
+    subprocess.run(build, cwd=tmp_path, check=True)
+    assert (tmp_path / "build" / "lib" / "semblance_assets" / "model" / "data").exists()

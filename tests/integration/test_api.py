@@ -411,17 +411,52 @@ def test_a_filter_that_no_document_can_meet_is_warned_of(api: Api) -> None:
     answer = api.ok("/search", body)
     assert len(answer["results"][0]["hits"]) == 2
     assert warned(answer) == [
-        ("/filter/or/0/colour", "unknown_filter_field"),
+        ("/filter/or/0/colour", "unknown_metadata_field"),
         ("/filter/or/1/views", "filter_type_mismatch"),
     ]
     for where in ({"views": {"gt": 10**9}}, None):
         assert api.ok("/search", body | {"filter": where})["warnings"] == []
-    unknown = [("/filter/colour", "unknown_filter_field")]
+    unknown = [("/filter/colour", "unknown_metadata_field")]
     for path, options in (("/search", body | {"measure": "rcmd"}), ("/collections/default/count", {})):
         assert warned(api.ok(path, options | {"filter": {"colour": "red"}})) == unknown
     odd = api.ok("/search", body | {"filter": {"\ud800\x00" * 200: 1}})["warnings"]
-    assert [each["code"] for each in odd] == ["unknown_filter_field"]
+    assert [each["code"] for each in odd] == ["unknown_metadata_field"]
     assert len(odd[0]["detail"]) < 1000
+
+
+@pytest.mark.parametrize(
+    ("field", "body", "pointer"),
+    [
+        ("sort", {"field": "Category"}, "/sort/field"),
+        ("group_by", "categry", "/group_by"),
+        ("facets", [{"field": "category"}, {"field": "categories"}], "/facets/1/field"),
+        ("boosts", [{"field": "categry", "full_at": 9, "weight": 0.1}], "/boosts/0/field"),
+        ("fields", ["category", "categry"], "/fields/1"),
+    ],
+)
+def test_unknown_metadata_fields_are_warned_of_everywhere(api: Api, field: str, body: object, pointer: str) -> None:
+    [warning] = api.ok("/search", {"query": "parcel", field: body})["warnings"]
+    assert (warning["pointer"], warning["code"]) == (pointer, "unknown_metadata_field")
+    assert warning["detail"].endswith("did you mean `category`?")
+
+
+def test_unknown_fields_of_counts_lists_and_maps_are_warned_of(api: Api) -> None:
+    for path, body, pointer in (
+        ("count", {"facets": [{"field": "none"}]}, "/facets/0/field"),
+        ("list", {"sort": {"field": "none"}}, "/sort/field"),
+        ("map", {"field": "none"}, "/field"),
+    ):
+        assert warned(api.ok(f"/collections/default/{path}", body)) == [(pointer, "unknown_metadata_field")]
+
+
+def test_dates_in_another_form_are_warned_of(api: Api) -> None:
+    api.collection("dated")
+    api.store("dated", {"id": "a", "text": "An invoice.", "metadata": {"iso": "2026-05-31", "odd": "31.05.2026"}})
+    body = {"query": "invoice", "collection": "dated", "filter": {"iso": {"gte": "31.05.2026"}}}
+    assert warned(api.ok("/search", body)) == [("/filter/iso", "unread_date")]
+    boosts = [{"field": field, "half_life_days": 30, "weight": 0.1} for field in ("iso", "odd")]
+    asked = {"query": "invoice", "collection": "dated", "boosts": boosts, "filter": {"iso": {"gte": "2026-05"}}}
+    assert warned(api.ok("/search", asked)) == [("/boosts/1/field", "unread_date")]
 
 
 def warned(answer: Any) -> list[tuple[str, str]]:

@@ -218,7 +218,7 @@ def test_metrics_count_hits_refusals_and_saved_tokens(api: Api, cache: str) -> N
         ("lookup", {"text": ""}, (422, "empty_text"), "/text"),
         ("lookup", {"text": "x", "scope": {"a": 1}}, (422, "invalid_value"), "/scope/a"),
         ("lookup", {"text": "x", "candidates": 33}, (422, "out_of_range"), "/candidates"),
-        ("lookup", {"text": "x", "filter": {"a": {"b": 1}}}, (422, "bad_filter"), "/filter"),
+        ("lookup", {"text": "x", "filter": {"a": {"b": 1}}}, (422, "bad_filter"), "/filter/a"),
     ],
 )  # fmt: skip
 def test_bad_requests_are_refused_at_their_place(

@@ -109,6 +109,30 @@ def test_index_reads_the_export_of_a_spreadsheet(api: Api, url: str, tmp_path: P
     assert (document["text"], document["metadata"]) == ("Three", {})
 
 
+def test_index_names_documents_of_files_that_left_the_folder(url: str, tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    index = ("index", str(folder), "--collection", "left", "--url", url)
+    for name in ("a.md", "b.md", "sub/c.md"):
+        write(folder / name, f"# Note {name}", "It rains.")
+    assert "no longer" not in semblance(*index).stderr
+    assert "no longer" not in semblance(*index).stderr
+    (folder / "sub" / "c.md").unlink()
+    (folder / "a.md").unlink()
+    again = semblance(*index)
+    assert again.returncode == 0
+    said = f"{folder}: no longer has the files of stored documents: 2 (a.md, sub/c.md); if they are of this folder, "
+    assert f"{said}`semblance delete left ID ...` deletes them" in again.stderr
+
+
+def test_index_says_why_rows_have_no_id(api: Api, url: str, tmp_path: Path) -> None:
+    rows = ("Nr;Nachricht", "1000;Wo ist mein Paket?", " ; ", ";", "1000;Die Lampe flackert immer.")
+    ran = semblance("index", str(file := write(tmp_path / "messages.csv", *rows)), "--collection", "nr", "--url", url)
+    assert ran.returncode == 0, ran.stderr
+    assert "text: Nachricht; id: line number, because Nr repeats (1000)" in ran.stderr
+    assert f"{file}: left out: rows without a value 2" in ran.stderr
+    assert api.get("/collections/nr/documents/messages.csv:5")["metadata"] == {"Nr": 1000}
+
+
 @pytest.mark.parametrize(("suffix", "stored"), [(".csv.gz", 300), (".jsonl", 0)])
 def test_index_resumes_after_the_service_was_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, stored: int
@@ -158,12 +182,13 @@ def test_index_offline_requires_that_no_service_runs(tmp_path: Path) -> None:
     ran = semblance(*add_few, "--home", str(home), SEMBLANCE_MODELS=models)
     assert ran.returncode == 0, ran.stderr
     assert "300 documents stored in c" in ran.stderr
-    with served(home, models=models) as (_, api):
+    with served(home, models=models) as (service, api):
         assert api.get("/collections/c")["count"] == 300
         assert api.hits(WORDS[7], collection="c", k=1)[0]["text"] == WORDS[7]
         for arguments in (add_few, ("index", "verify")):
             refused = failed(*arguments, "--home", str(home), SEMBLANCE_MODELS=models)
-            assert "another process serves the documents" in refused
+            assert f"another process serves the documents in {home}, already running at {service.url} (" in refused
+        assert "words" in semblance("collections", "--home", str(home)).stdout
     verified = semblance("index", "verify", "--home", str(home))
     assert verified.returncode == 0, verified.stdout + verified.stderr
     assert "No faults found." in verified.stdout
@@ -225,7 +250,7 @@ def test_verify_reports_an_unreadable_database(tmp_path: Path) -> None:
 def test_index_reports_an_unreachable_service(tmp_path: Path) -> None:
     file = write_json(tmp_path / "one.jsonl", {"id": "1", "text": "x"})
     said = failed("index", str(file), "--collection", "c", "--url", "http://127.0.0.1:9")
-    assert "is the service running there?" in said
+    assert "is the service running there? Name its address with --url" in said
 
 
 def test_index_fills_an_existing_collection_with_other_settings(api: Api, url: str, tmp_path: Path) -> None:

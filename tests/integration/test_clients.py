@@ -29,6 +29,7 @@ KEY = "smb_clients"
 AT_NIGHT = (
     "cohere",
     "langchain",
+    "langchain_semblance",
     "litellm_semblance",
 )  # environments of many large packages; the snippets of the page run by day
 QUEUED_TOKENS = 4_000  # tests/clients/programs/task.py fills the queue

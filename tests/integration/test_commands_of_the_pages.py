@@ -222,6 +222,7 @@ COMMANDS: Mapping[str, Run | Serve | Parse] = {
     "semblance snapshot /var/lib/semblance/8003 --home /var/lib/semblance/8001": DEPLOYED,
     'semblance backup "/var/backups/semblance-$(date +%F)"': DEPLOYED,
     "semblance restore /var/backups/semblance-2026-01-31": DEPLOYED,
+    "semblance restore /var/backups/semblance/2026-01-31 --home /var/lib/semblance/8000": DEPLOYED,
 }
 
 SCRIPTS: Mapping[str, str] = {

@@ -11,7 +11,7 @@ from subprocess import CompletedProcess
 import pytest
 
 from semblance.service.cli.ask import asking
-from semblance.service.documents.databases.lock import lock_home
+from semblance.service.documents.databases.lock import lock_home, name_address
 from tests.clients.python.scripted_server import ScriptedServer, refusal
 from tests.integration.conftest import Api
 from tests.support.command_line import semblance
@@ -69,6 +69,23 @@ def test_search_prints_hits_with_metadata_and_what_fits(api: Api, url: str) -> N
     assert "    parcel = parcel  +0." in "\n".join(shown)
     answer = json.loads(printed("search", query, "-k", "2", "--json", "--url", url))
     assert [hit["id"] for hit in answer["results"][0]["hits"]] == [hit["id"] for hit in api.hits(query, k=2)]
+
+
+def test_search_shows_parts_that_sum_to_each_score(url: str) -> None:
+    shown = printed("search", "my parcel never came", "-k", "3", "--explain", "--url", url)
+    for hit in re.split(r"^ \d  \S+  ", shown, flags=re.MULTILINE)[1:]:
+        score, *parts = map(float, re.findall(r"^\d\.\d{4}$|[+-]\d\.\d{4}$", hit, re.MULTILINE))
+        assert len(parts) >= 4
+        assert sum(parts) == pytest.approx(score, abs=5e-4)
+
+
+def test_search_guesses_the_names_that_were_meant(url: str) -> None:
+    refused = said(semblance("search", "x", "-c", "defualt", "--url", url))
+    assert refused == "there is no collection 'defualt': did you mean `default`?"
+    ran = semblance("search", "zzqx parcel", "--filter", '{"Category": "shipping"}', "--url", url)
+    [warning, nothing] = ran.stderr.splitlines()
+    assert warning.endswith("in the metadata field 'Category': did you mean `category`?")
+    assert nothing == "no document found"
 
 
 def test_search_says_what_no_document_has(url: str) -> None:
@@ -191,6 +208,27 @@ def test_texts_are_compared_in_process(alone: dict[str, str]) -> None:
     same_word = printed("compare", WORDS[0], WORDS[0], **alone)
     assert same_word == f"1.0000  {WORDS[0]}\n"
     assert f"{WORDS[0]} = {WORDS[0]}  +1.0000" in printed("explain", WORDS[0], WORDS[0], **alone)
+
+
+def test_the_service_on_a_home_is_asked_at_its_address(alone: dict[str, str], tmp_path: Path) -> None:
+    home, file = tmp_path / "home", tmp_path / "few.jsonl"
+    with ScriptedServer() as on_home, ScriptedServer() as named, ScriptedServer() as given:
+
+        def assert_asked(server: ScriptedServer, *arguments: str, **settings: str) -> None:
+            before = len(server.arrivals)
+            for each in (on_home, named, given):
+                each.replies = [refusal(401, "unauthorized")]
+            assert "SEMBLANCE_CLIENT_KEY" in said(semblance(*arguments, **alone, **settings))
+            assert len(server.arrivals) == before + 1
+
+        with lock_home(home):
+            name_address(home, on_home.url)
+            for verb in (("collections",), ("index", str(file), "--collection", "c")):
+                assert_asked(on_home, *verb)
+                assert_asked(named, *verb, SEMBLANCE_URL=named.url)
+                assert_asked(given, *verb, "--url", given.url, SEMBLANCE_URL=named.url)
+            assert_asked(on_home, "collections", "--home", str(home), SEMBLANCE_URL=named.url)
+        assert re.search(r"│ c +│ 9 +│ words │ ready │", printed("collections", **alone))
 
 
 def test_a_locked_home_says_who_has_it(alone: dict[str, str], tmp_path: Path) -> None:

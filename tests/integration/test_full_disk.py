@@ -80,6 +80,9 @@ def test_writes_are_refused_until_the_disk_works_again(
             ready = http.get("/ready")
             assert (ready.status_code, ready.json()["status"]) == (200, "degraded")
             assert ready.json()["checks"]["store_writable"] is False
+            page = http.get("/metrics").text
+            assert "semblance_store_writable 0.0" in page
+            assert trouble is failing or "semblance_disk_free_bytes 0.0" in page
             stored = found(api)
             assert set(before) <= set(stored), "batches of the stream that were acknowledged"
         upload(http, 220, 240).raise_for_status()

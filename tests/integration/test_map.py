@@ -48,7 +48,9 @@ def test_a_filter_and_a_limit_choose_the_documents(filled: Api) -> None:
     assert one == [{"id": "cat-0", "x": 0.0, "y": 0.0, "text": TEXTS["cat-0"][1], "value": None}]
     none = filled.ok("/collections/mapped/map", {"filter": {"topic": "none"}})
     assert (none["points"], none["documents"], none["explained"]) == ([], 0, [0.0, 0.0])
-    assert filled.ok("/collections/mapped/map", {"filter": {"no": 1}})["warnings"][0]["code"] == "unknown_filter_field"
+    assert (
+        filled.ok("/collections/mapped/map", {"filter": {"no": 1}})["warnings"][0]["code"] == "unknown_metadata_field"
+    )
 
 
 def test_labels_are_short(api: Api) -> None:

@@ -120,7 +120,7 @@ def test_a_pulled_model_encodes_as_its_folder(puller: Puller, small: Path) -> No
     assert sorted(puller.hub.fetched()) == sorted(NEEDED)
     pulled, source = read_source(NAME), read_source(str(small))
     assert (pulled.space, pulled.location) == (source.space, folder)
-    ours, theirs = (encode(files.load("m", Compute()), ["A cat sleeps."])[0] for files in (pulled, source))
+    ours, theirs = (encode("A cat sleeps.", model=files.load("m", Compute())) for files in (pulled, source))
     np.testing.assert_array_equal(ours.vectors, theirs.vectors)
 
 

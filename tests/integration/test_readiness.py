@@ -150,6 +150,14 @@ def test_a_start_without_database_refuses_connections_and_stops(tmp_path: Path) 
     assert "secret" not in (tmp_path / "log").read_text()
 
 
+def test_a_start_on_a_missing_database_ends_with_the_reason(postgres: str, tmp_path: Path) -> None:
+    with starting(tmp_path, f"{postgres}-2") as (_, process):
+        assert process.wait(CEILING_S) == 1
+    last = (tmp_path / "log").read_text().splitlines()[-1]
+    assert last.startswith("cannot serve: ")
+    assert 'database "semblance-2" does not exist: correct SEMBLANCE_DATABASE_URL' in last
+
+
 def test_an_older_release_does_not_touch_newer_tables(database: PostgresServer, tmp_path: Path) -> None:
     engine = postgresql_engine(database.url, 1, 10)
     SqlDocumentStore(engine).collections()

@@ -15,6 +15,7 @@ TEXTS = {
     "bags": "Baggage of up to twenty kilograms is carried without charge.",
     "de": "Die Kaffeemaschine verliert Wasser und wird nicht warm.",
     "horse": "Ponies are kept in a stable near the house.",
+    "dutch": "The Dutch office is closed.",
 }
 
 
@@ -66,6 +67,11 @@ def test_short_words_codes_and_more_edits_stay(api: Api, query: str) -> None:
     words = {"parcl E-4711x": "parcel E-4711x"}
     if query:
         assert search(api, query)["read_as"] == words.get(query)
+
+
+@pytest.mark.parametrize("query", ["durch die Wand", "Durch"])
+def test_function_words_of_any_language_stay(api: Api, query: str) -> None:
+    assert search(api, query)["read_as"] is None
 
 
 def test_typos_stay_by_vector_or_if_not_asked(api: Api) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.integration.conftest import Api, served
+from tests.support.servers.word_models import write_model
 
 PARCEL = "my parcel never came"
 TEXTS = ("Track a shipment with its number.", "Change your password in the settings.", "Gift cards are no cash.")
@@ -33,6 +34,21 @@ def test_collections_of_a_former_default_model_are_still_served(tmp_path: Path) 
         assert (hit["id"], round(hit["score"], 5)) == ("more", round(score, 5))
         api.collection("made-now")
         assert api.get("/collections/made-now")["model"] == "minilm-graded"
+
+
+def test_a_collection_whose_model_is_not_served_degrades(tmp_path: Path) -> None:
+    one, other = (write_model(tmp_path / f"{seed}.npz", seed=seed) for seed in (0, 1))
+    with served(tmp_path, models=f"one={one},other={other}") as (_, api):
+        api.collection("kept", model="other")
+        api.collection("gone")
+        assert api.get("/ready")["status"] == "ready"
+    with served(tmp_path, models=f"other={other}") as (service, api):
+        assert api.get("/ready")["status"] == "degraded"
+        assert api.get("/ready")["checks"]["collections"] is False
+        assert "semblance_collections_left_out 1.0" in api.http.get("/metrics").text
+        assert service.log.read_text("utf-8").count("collection gone needs one, which is not served") == 1
+    with served(tmp_path, models=f"other={other},one={other}") as (_, api):  # its name, but another space
+        assert "semblance_collections_left_out 1.0" in api.http.get("/metrics").text
 
 
 def loaded(api: Api) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from pydantic import ValidationError
 
@@ -40,6 +42,19 @@ def test_an_error_names_the_variable(monkeypatch: pytest.MonkeyPatch, key: str, 
             read_settings()
 
 
+def test_an_empty_value_is_refused_unless_it_is_a_list(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("DATABASE_URL", "HOME", "API_KEYS", "API_KEYS_FILE", "EXPORTS", "INDEX_URL", "MODELS", "REDIS_URL"):
+        with monkeypatch.context() as patched:
+            patched.setenv(f"SEMBLANCE_{name}", " ")
+            with pytest.raises(SystemExit, match=f"SEMBLANCE_{name} must not be empty: fill it in, or remove the line"):
+                read_settings()
+    for name in ("CORS_ORIGINS", "ALLOWED_HOSTS", "TRUSTED_PROXIES", "RERANK_MODELS", "MODEL_ALIASES", "CLIENT_KEY"):
+        monkeypatch.setenv(f"SEMBLANCE_{name}", "")
+    monkeypatch.setenv("SEMBLANCE_HOME", "relative")
+    monkeypatch.chdir(tmp_path)
+    assert read_settings().database_file == tmp_path / "relative" / "documents.sqlite"
+
+
 def test_a_socket_as_host_is_told_the_remedy() -> None:
     with pytest.raises(SystemExit, match=r"SEMBLANCE_HOST: .*no Unix socket; let a proxy, such as nginx, listen there"):
         read_settings(host="unix:/run/semblance.sock")
@@ -54,12 +69,24 @@ def test_the_redis_password_is_never_shown(monkeypatch: pytest.MonkeyPatch) -> N
     assert "hunter2" not in f"{settings!r} {settings} {settings.model_dump_json()}"
 
 
-@pytest.mark.parametrize("url", ["http://:hunter2@cache", "hunter2", "redis://:hunter2/x@cache:6379/0", ""])
+@pytest.mark.parametrize("url", ["http://:hunter2@cache", "hunter2", "redis://:hunter2/x@cache:6379/0"])
 def test_the_error_about_a_redis_url_omits_its_password(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     monkeypatch.setenv("SEMBLANCE_REDIS_URL", url)
     with pytest.raises(SystemExit, match=r"SEMBLANCE_REDIS_URL: .* must look like redis://") as refused:
         read_settings()
     assert "hunter2" not in f"{refused.value} {refused.value.__cause__}"
+
+
+@pytest.mark.parametrize("name", ["DATABASE", "REDIS"])
+@pytest.mark.parametrize("password", ["hunter2@hunter3", "1/hunter2", "1?hunter2", "1#hunter2", "@hunter2"])
+def test_a_password_that_is_not_encoded_is_refused(monkeypatch: pytest.MonkeyPatch, name: str, password: str) -> None:
+    scheme = {"DATABASE": "postgresql", "REDIS": "redis"}[name]
+    monkeypatch.setenv(f"SEMBLANCE_{name}_URL", f"{scheme}://me:{password}@127.0.0.1/0")
+    with pytest.raises(SystemExit, match=f"SEMBLANCE_{name}_URL: .*(%40|must look)") as refused:
+        read_settings()
+    assert "hunter" not in f"{refused.value} {refused.value.__cause__}"
+    monkeypatch.setenv(f"SEMBLANCE_{name}_URL", f"{scheme}://me:a%40b@127.0.0.1/0")
+    read_settings()
 
 
 def test_settings_are_frozen() -> None:

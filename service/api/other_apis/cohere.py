@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import orjson
 from fastapi import APIRouter, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
+from semblance_client.vocabulary.described import Described
 from semblance_client.vocabulary.fields import AtMostTexts, Bounded, ModelName, String, Truncate, require_one_of
 from semblance_client.vocabulary.other_apis import ApiVersion
 from semblance_client.vocabulary.responses import MAX_WARNINGS, Space
@@ -34,6 +35,7 @@ class CohereEmbedFields(LenientBody):
     """Fields of both versions of Cohere's API."""
 
     images: None = None
+    """Not supported: leave it out."""
     model: ModelName | None = None
     """A served model; null is the default model."""
     input_type: InputType | None = None
@@ -62,19 +64,23 @@ class CohereEmbedRequest(CohereEmbedFields):
     )
 
     texts: Input
+    """The texts."""
 
 
 class CohereContent(LenientBody):
     """A part of an input."""
 
     type: Literal["text"]
+    """Kind of the part: only text."""
     text: String
+    """The text."""
 
 
 class CohereInput(LenientBody):
     """An input of one part or more, which are read as lines of one text."""
 
     content: Annotated[list[CohereContent], Field(min_length=1), Bounded]
+    """Parts of the text."""
 
     @property
     def text(self) -> str:
@@ -98,7 +104,9 @@ class CohereEmbedV2Request(CohereEmbedFields):
     )
 
     texts: Input | None = None
+    """The texts."""
     inputs: Annotated[list[CohereInput], Field(min_length=1), Bounded, AtMostTexts] | None = None
+    """Texts, each in parts."""
     max_tokens: int | None = Field(None, ge=1)
     """Most tokens that are read of a text, special ones included; `truncate` says what happens to longer ones."""
     output_dimension: int | None = Field(None, ge=1)
@@ -117,54 +125,68 @@ class CohereTokenizeRequest(LenientBody):
     model_config = ConfigDict(json_schema_extra={"examples": [{"text": "A kitten naps.", "model": "minilm"}]})
 
     text: String
+    """The text to tokenize."""
     model: ModelName | None = None
     """A served model; null is the default model."""
 
 
-class CohereTokens(BaseModel):
+class CohereTokens(Described):
     """The tokens of a text, without special ones."""
 
     tokens: list[int] = Field(description="The ids of the tokens in the vocabulary of the model.")
     token_strings: list[str] = Field(description="The part of the text that is each token.")
 
 
-class InputUnits(BaseModel):
+class InputUnits(Described):
     """Cohere's unit of billing."""
 
     input_tokens: int = Field(description="Tokens of all texts, special tokens included.")
 
 
-class EmbedMeta(BaseModel):
+class EmbedMeta(Described):
     """Cost and warnings, as Cohere's API has them."""
 
     api_version: ApiVersion
+    """Version of the API."""
     billed_units: InputUnits
+    """What was counted; nothing is billed."""
     warnings: list[str] = Field(description="Empty if there are none; the first 100.")
 
 
-class VectorsByType(BaseModel):
+class VectorsByType(Described):
     """The vectors in each type that was asked for."""
 
     float: list[list[Any]] | None = None
+    """Vectors as float32."""
     int8: list[list[int]] | None = None
+    """Vectors as int8."""
     uint8: list[list[int]] | None = None
+    """Vectors as uint8."""
     binary: list[list[int]] | None = None
+    """Vectors as signed bytes of 8 bits."""
     ubinary: list[list[int]] | None = None
+    """Vectors as bytes of 8 bits."""
     base64: list[str] | None = None
+    """Vectors as float32 in base64."""
 
 
-class CohereEmbedResponse(BaseModel):
+class CohereEmbedResponse(Described):
     """Vectors in the order of the texts."""
 
     id: str
+    """Id of the request."""
     response_type: Literal["embeddings_floats", "embeddings_by_type"]
+    """Whether vectors have one number type or several."""
     embeddings: list[list[float]] | VectorsByType = Field(
         description="By type, except from version 1 without `embedding_types`."
     )
     texts: list[str]
+    """The texts."""
     model: str
+    """Name of the model."""
     space: Space
     meta: EmbedMeta
+    """Version, cost and warnings, as Cohere's API has them."""
 
 
 @router.post("/v1/embed", summary="Embed texts, as Cohere's API v1 does", response_model=CohereEmbedResponse)

@@ -14,7 +14,8 @@ from typing import Annotated, Literal
 
 import numpy as np
 from fastapi import APIRouter, Response
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
+from semblance_client.vocabulary.described import Described
 from semblance_client.vocabulary.fields import Bounded, String, documented, keywords, require_one_of
 
 from semblance.service.api.other_apis.texts import BLANK, STRING, LenientBody, input_texts, strings
@@ -68,14 +69,19 @@ class OllamaEmbedRequest(LenientBody):
     """Keep only the first ones."""
 
 
-class OllamaEmbedResponse(BaseModel):
+class OllamaEmbedResponse(Described):
     """Vectors at unit length; times are in nanoseconds."""
 
     model: str
+    """Name of the model."""
     embeddings: list[list[float]]
+    """A vector of each text."""
     total_duration: int
+    """Time of the request in nanoseconds."""
     load_duration: int
+    """Time of loading in nanoseconds."""
     prompt_eval_count: int
+    """Number of tokens."""
 
 
 class OllamaEmbeddingsRequest(LenientBody):
@@ -85,12 +91,14 @@ class OllamaEmbeddingsRequest(LenientBody):
 
     model: TaggedName
     prompt: Annotated[String | None, documented(known_maxLength="max_text_chars")] = ""
+    """The text."""
 
 
-class OllamaEmbeddingsResponse(BaseModel):
+class OllamaEmbeddingsResponse(Described):
     """The vector of the text; empty for an empty text."""
 
     embedding: list[float]
+    """The vector of the text."""
 
 
 class OllamaShowRequest(LenientBody):
@@ -99,58 +107,78 @@ class OllamaShowRequest(LenientBody):
     model_config = ConfigDict(json_schema_extra={"examples": [{"model": "minilm-graded"}]})
 
     model: TaggedName | None = None
+    """Name of the model."""
     name: String | None = None
     """`model`, as earlier clients name it; read only without that."""
 
     _named = require_one_of("model", "name", otherwise=_NAMED)
 
 
-class OllamaDetails(BaseModel):
+class OllamaDetails(Described):
     """Details of the files of a model; most of them are Ollama's alone."""
 
     parent_model: str = ""
+    """Always empty."""
     format: str = ""
+    """Always empty."""
     family: str = ARCHITECTURE
-    families: list[str] = [ARCHITECTURE]
+    """Kind of the network."""
+    families: list[str] = Field([ARCHITECTURE])
+    """The same, as a list."""
     parameter_size: str = ""
+    """Always empty."""
     quantization_level: str = Field("", description="Number type of the network, once it is loaded.")
 
 
-class OllamaModel(BaseModel):
+class OllamaModel(Described):
     """A served model, or an alias of one."""
 
     name: str
+    """Name of the model."""
     model: str
+    """Name of the model."""
     modified_at: datetime = Field(description="From when it is served.")
     size: int = Field(description="Bytes of its files.")
     digest: str = Field(description="Of everything that decides what a vector means.")
     details: OllamaDetails
-    capabilities: list[Literal["embedding"]] = ["embedding"]
+    """About the model."""
+    capabilities: list[Literal["embedding"]] = Field(["embedding"])
+    """What the model can do."""
 
 
-class OllamaTags(BaseModel):
+class OllamaTags(Described):
     """The served models."""
 
     models: list[OllamaModel]
+    """The served models."""
 
 
-class OllamaModelInfo(BaseModel):
+class OllamaModelInfo(Described):
     """A served model; `model_info` has the lengths of its vectors and, in tokens, of its texts."""
 
     license: str = ""
+    """Always empty."""
     modelfile: str = ""
+    """Always empty."""
     parameters: str = ""
+    """Always empty."""
     template: str = ""
+    """Always empty."""
     details: OllamaDetails
+    """About the model."""
     model_info: dict[str, str | int]
-    capabilities: list[Literal["embedding"]] = ["embedding"]
+    """Lengths of its vectors and texts."""
+    capabilities: list[Literal["embedding"]] = Field(["embedding"])
+    """What the model can do."""
     modified_at: datetime
+    """From when it is served."""
 
 
-class OllamaVersion(BaseModel):
+class OllamaVersion(Described):
     """The version of Semblance."""
 
     version: str
+    """Of Semblance."""
 
 
 @router.post("/embed", summary="Embed texts, as Ollama does", response_model=OllamaEmbedResponse)

@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 import orjson
 from fastapi import APIRouter, Response
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
+from semblance_client.vocabulary.described import Described
 from semblance_client.vocabulary.fields import Bounded, ModelName, String
 from semblance_client.vocabulary.responses import MAX_WARNINGS, TokenUsage, Warnings
 
@@ -65,6 +66,7 @@ class DeploymentEmbeddingsRequest(VllmTruncation):
     )
 
     input: TextsIdsOrObjects
+    """One text or several."""
     encoding_format: EncodingFormat | None = "float"
     """base64 holds little-endian float32, or the bytes of `output_dtype`; null is float."""
     dimensions: int | None = Field(None, ge=0)
@@ -96,10 +98,15 @@ class DeploymentEmbeddingsRequest(VllmTruncation):
     normalized: bool | None = None
     """Not OpenAI's but Jina's: false returns the vectors as the model has them. vLLM names it `use_activation`."""
     use_activation: bool | None = None
+    """The same, as vLLM names it."""
     late_chunking: OnlyFalse | None = None
+    """Only false: texts are encoded by themselves."""
     return_multivector: OnlyFalse | None = None
+    """Only false: a text has one vector."""
     embed_dtype: Literal["float32"] | None = None
+    """Number type of encoded vectors: only float32."""
     endianness: Literal["native", "little"] | None = None
+    """Byte order of encoded vectors: only little-endian."""
 
     _one_dimension = at_most_one("dimensions", "output_dimension")
     _one_type = at_most_one("output_dtype", "embedding_type", "encoding_type")
@@ -133,23 +140,29 @@ class EmbeddingsRequest(DeploymentEmbeddingsRequest):
     """A served model, by its name in GET /models."""
 
 
-class EncodedEmbedding(BaseModel):
+class EncodedEmbedding(Described):
     """The vector of one text, at unit length unless the request says otherwise."""
 
     object: Literal["embedding"] = "embedding"
+    """Kind of this object, as the other API names it."""
     index: int
+    """Number of the text in the request, from 0."""
     embedding: list[float] | str | dict[EmbeddingType, list[float] | str] = Field(
         description="Numbers, or base64; an object by type if `embedding_type` has several."
     )
 
 
-class EmbeddingsResponse(BaseModel):
+class EmbeddingsResponse(Described):
     """Vectors in the order of the texts."""
 
     object: Literal["list"] = "list"
+    """Kind of this object, as the other API names it."""
     data: list[EncodedEmbedding]
+    """A vector of each text, in the order of the request."""
     model: str
+    """Name of the model."""
     usage: TokenUsage
+    """What the request cost."""
     space: str = Field(description="Not OpenAI's: vectors are comparable only within the same space.")
     truncated: list[bool] = Field(description="Not OpenAI's: whether each text was truncated.")
     warnings: Warnings

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-from pydantic import BaseModel, Field, RootModel
+from pydantic import Field, RootModel
 from semblance_client.vocabulary import other_apis as vocabulary
+from semblance_client.vocabulary.described import Described
 from semblance_client.vocabulary.other_apis import (
     ApiVersion,
     BilledUnits,
@@ -30,29 +31,39 @@ MAX_PLACES = 20  # truncated documents that a warning names
 LOWEST = float(np.finfo(np.float32).min)  # raw score of a document without text: TEI's clients need a number
 
 
-class VoyageResult(BaseModel):
+class VoyageResult(Described):
     """A result in the shape of Voyage's API."""
 
     index: int
+    """Number of the document in the request, from 0."""
     relevance_score: float
+    """Score in [0, 1]."""
     document: str | None = None
+    """The text; null unless asked for."""
 
 
-class VoyageResponse(BaseModel):
+class VoyageResponse(Described):
     """Results in the shape of Voyage's API."""
 
     object: Literal["list"] = "list"
+    """Kind of this object, as the other API names it."""
     data: list[VoyageResult]
+    """The documents, best first."""
     model: str
+    """Name of the model."""
     usage: TokenUsage
+    """What the request cost."""
 
 
-class TeiRank(BaseModel):
+class TeiRank(Described):
     """A result in the shape of TEI."""
 
     index: int
+    """Number of the text in the request, from 0."""
     score: float
+    """Similarity by the measure."""
     text: str | None = None
+    """The text; null unless asked for."""
 
 
 class AnyRanking(Ranking):

@@ -14,6 +14,7 @@ from pydantic import (
     model_validator,
 )
 from pydantic_core import PydanticCustomError
+from semblance_client.vocabulary.described import Described
 from semblance_client.vocabulary.fields import (
     AtMostTexts,
     Bounded,
@@ -74,12 +75,13 @@ Query = Annotated[Text, BeforeValidator(text_of), WithJsonSchema({"anyOf": [TEXT
 _VOYAGE_FIELDS = {"query", "documents", "model", "top_k", "return_documents", "truncation"}
 
 
-class SpansIn(BaseModel):
+class SpansIn(Described):
     """Which spans of the documents to return, as Cohere's API has it."""
 
     model_config = ConfigDict(strict=True)
 
     mode: Literal["enabled", "disabled"] = "enabled"
+    """Whether to return the spans."""
     threshold: float | None = Field(None, description="Least score of a span; 0.1 if null.", allow_inf_nan=False)
     max_spans: int | None = Field(None, ge=1, description="Most spans of a document; all if null.")
 
@@ -101,8 +103,11 @@ class RerankRequest(VllmFields):
     )
 
     query: Query
+    """The text that is searched for."""
     documents: Documents | None
+    """Documents to rank: strings, or objects with `text`."""
     model: RankingModelName | None = None
+    """Name of the model."""
     rerank_model: RerankModel | None = None
     """Not Cohere's: the same as a rerank model in `model`, with another first stage than the default."""
     measure: Measure | None = Field(
@@ -138,7 +143,9 @@ class RerankRequest(VllmFields):
     explain: bool | None = None
     """Not Cohere's: also return the links between words."""
     truncate_prompt_tokens: Literal[-1] | None = None
+    """Only -1: a text is truncated to what the model reads."""
     return_embeddings: OnlyFalse | None = None
+    """Only false: no vectors are returned."""
     raw_scores: bool | None = None
     """TEI's: with `texts`, scores of the measure or the rerank model, not mapped to [0, 1].
 
@@ -208,6 +215,7 @@ class RerankOrTeiRequest(RerankRequest):
     )
 
     documents: Documents | None = None
+    """Documents to rank: strings, or objects with `text`."""
     texts: Annotated[list[String] | None, Bounded, AtMostTexts] = Field(
         None, min_length=1, description="TEI's documents."
     )

@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal
 
 import orjson
 from fastapi import APIRouter, Response
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, TypeAdapter, WithJsonSchema
+from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator, TypeAdapter, WithJsonSchema
 from pydantic_core import PydanticCustomError
+from semblance_client.vocabulary.described import Described
 from semblance_client.vocabulary.fields import (
     AtMostTexts,
     Bounded,
@@ -94,6 +95,7 @@ class TeiTexts(TruncationFields):
     model_config = ConfigDict(json_schema_extra={"examples": [{"inputs": "A kitten naps.", "prompt_name": "query"}]})
 
     inputs: TextsOrIds
+    """One text or several."""
 
 
 class TeiEmbedRequest(TeiTexts):
@@ -111,7 +113,9 @@ class TeiSource(LenientBody):
     """A text, and texts to compare it with."""
 
     source_sentence: Text
+    """The text to compare with all others."""
     sentences: Annotated[list[Text], Bounded, AtMostTexts] = Field(min_length=1)
+    """The other texts."""
 
 
 class SimilarityOrTeiRequest(SimilarityRequest):
@@ -167,19 +171,26 @@ class TeiTokenizeRequest(LenientBody):
     model_config = ConfigDict(json_schema_extra={"examples": [{"inputs": "A kitten naps."}]})
 
     inputs: Input
+    """One text or several."""
     add_special_tokens: bool | None = None
     """False leaves special tokens and prompts out."""
     prompt_name: String | None = None
+    """Name of a prompt of the model, which is put before each text."""
 
 
-class TeiToken(BaseModel):
+class TeiToken(Described):
     """A token, with its place in the text in Unicode code points unless it is special."""
 
     id: int
+    """Token id."""
     text: str
+    """The token as the tokenizer writes it."""
     special: bool
+    """Whether it is a special token."""
     start: int | None
+    """First code point; null for a special token."""
     stop: int | None
+    """One past the last code point; null for a special token."""
 
 
 def _lists(value: object) -> object:
@@ -199,37 +210,53 @@ class TeiDecodeRequest(LenientBody):
         BeforeValidator(_lists),
         WithJsonSchema({"anyOf": [IDS, ID_LISTS]}),
     ]
+    """Token ids: a list, or several lists."""
     skip_special_tokens: bool | None = None
+    """Whether special tokens are left out."""
 
 
-class TeiPooling(BaseModel):
+class TeiPooling(Described):
     """The pooling of token vectors."""
 
     pooling: str
+    """How token vectors become one."""
 
 
-class TeiModelType(BaseModel):
+class TeiModelType(Described):
     """The kind of the model."""
 
     embedding: TeiPooling
+    """How vectors are made."""
 
 
-class TeiInfo(BaseModel):
+class TeiInfo(Described):
     """The default model and the limits of this process."""
 
     model_id: str
+    """Name of the model."""
     model_sha: str | None = None
+    """Digest of the model; null if unknown."""
     model_dtype: Literal["float32"] = Field("float32", description="Of the vectors; the network may use bfloat16.")
     served_model_name: str
+    """Name of the model."""
     model_type: TeiModelType
+    """Kind of the model."""
     max_concurrent_requests: int
+    """Requests at a time."""
     max_input_length: int
+    """Tokens of a text."""
     max_batch_tokens: int
+    """Tokens of a batch."""
     max_batch_requests: int | None = None
+    """Requests of a batch; null is without a limit."""
     max_client_batch_size: int
+    """Texts of a request."""
     auto_truncate: Literal[True] = True
+    """Whether longer texts are truncated."""
     tokenization_workers: int = 1
+    """Threads of the tokenizer."""
     version: str
+    """Of Semblance."""
 
 
 @router.post("/embed", summary="Embed texts, as TEI does", response_model=list[list[float]])

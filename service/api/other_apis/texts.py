@@ -189,9 +189,13 @@ class VllmFields(LenientBody):
     """Fields of vLLM of which only the default is served."""
 
     add_special_tokens: OnlyTrue | None = None
+    """Only true: special tokens are always added."""
     padding: Literal["do_not_pad"] | None = None
+    """Changes nothing."""
     mm_processor_kwargs: None = None
+    """Not supported: leave it out."""
     messages: None = None
+    """Not supported: leave it out."""
 
 
 class VllmTruncation(VllmFields):

@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal, Self
 
 import orjson
 from fastapi import APIRouter, Response
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
+from semblance_client.vocabulary.described import Described
 from semblance_client.vocabulary.fields import (
     AtMostTexts,
     Bounded,
@@ -76,13 +77,21 @@ class ScoreRequest(VllmTruncation):
     )
 
     text_1: ScoredTexts = None
+    """First texts of the pairs: one or several."""
     text_2: ScoredTexts = None
+    """Second texts of the pairs: one or several."""
     queries: ScoredTexts = None
+    """First texts of the pairs: one or several."""
     documents: ScoredTexts = None
+    """Second texts of the pairs: one for each first one, or of one first text all."""
     items: ScoredTexts = None
+    """Second texts of the pairs, by another name."""
     data_1: ScoredTexts = None
+    """First texts of the pairs: one or several."""
     data_2: ScoredTexts = None
+    """Second texts of the pairs: one or several."""
     model: ModelChoiceName | None = None
+    """Name of the model."""
     measure: Measure | None = Field(
         None, description=f"Not vLLM's: null is that of the model's name, or {DEFAULT_MEASURE}."
     )
@@ -111,25 +120,34 @@ class ScoreRequest(VllmTruncation):
         return (left * len(right) if len(left) == 1 else left), right
 
 
-class PairScore(BaseModel):
+class PairScore(Described):
     """The score of a pair."""
 
     index: int
+    """Number of the pair, from 0."""
     object: Literal["score"] = "score"
+    """Kind of this object, as the other API names it."""
     score: float
+    """Similarity by the measure."""
 
 
-class ScoreResponse(BaseModel):
+class ScoreResponse(Described):
     """Scores in the order of the pairs, by `measure` and not mapped."""
 
     id: str
+    """Id of the request."""
     object: Literal["list"] = "list"
+    """Kind of this object, as the other API names it."""
     created: int
+    """Seconds since 1970."""
     model: str
+    """Name of the model."""
     measure: str = Field(description="Not vLLM's: the measure of the scores.")
     space: Space
     data: list[PairScore]
+    """A score of each pair."""
     usage: TokenUsage
+    """What the request cost."""
 
 
 class PoolingRequest(VllmTruncation):
@@ -140,7 +158,9 @@ class PoolingRequest(VllmTruncation):
     )
 
     input: TextsOrIds
+    """One text or several."""
     model: ModelName | None = None
+    """Name of the model."""
     task: Literal["embed", "token_embed"] | None = None
     """token_embed, the default, returns a vector of each token; embed one of each text."""
     encoding_format: EncodingFormat | None = None
@@ -150,7 +170,9 @@ class PoolingRequest(VllmTruncation):
     use_activation: bool | None = None
     """Whether vectors have unit length; by default those of texts do, and those of tokens are as the model has them."""
     embed_dtype: Literal["float32"] | None = None
+    """Number type of encoded vectors: only float32."""
     endianness: Literal["native", "little"] | None = None
+    """Byte order of encoded vectors: only little-endian."""
 
     @model_validator(mode="after")
     def _dimensions_of_texts(self) -> Self:
@@ -159,27 +181,36 @@ class PoolingRequest(VllmTruncation):
         return self
 
 
-class PooledText(BaseModel):
+class PooledText(Described):
     """The vectors of one text."""
 
     index: int
+    """Place in the request, from 0."""
     object: Literal["pooling"] = "pooling"
+    """Kind of this object, as the other API names it."""
     data: list[list[float]] | list[float] | str
+    """Vectors of the tokens, or the vector of the text, as numbers or base64."""
     shape: list[int] = Field(
         description="Not vLLM's: number of vectors, if there may be several, and of their numbers."
     )
 
 
-class PoolingResponse(BaseModel):
+class PoolingResponse(Described):
     """Vectors in the order of the texts."""
 
     id: str
+    """Id of the request."""
     object: Literal["list"] = "list"
+    """Kind of this object, as the other API names it."""
     created: int
+    """Seconds since 1970."""
     model: str
+    """Name of the model."""
     space: Space
     data: list[PooledText]
+    """The vectors of each text, in the order of the request."""
     usage: TokenUsage
+    """What the request cost."""
 
 
 @router.post("/score", summary="Score pairs, as vLLM does", response_model=ScoreResponse)

@@ -14,7 +14,9 @@ from semblance.service.usecases.collections import Collections
 
 router = APIRouter(prefix="/aliases", tags=["collections"], route_class=StrictRoute)
 
-AliasInPath = Annotated[str, documented(pattern=NAME_PATTERN, examples=["current"]), Path()]
+AliasInPath = Annotated[
+    str, documented(pattern=NAME_PATTERN, examples=["current"]), Path(description="Name of the alias.")
+]
 
 
 @router.put(

@@ -80,7 +80,8 @@ _NDJSON_DOCS = {
 async def store_documents(name: CollectionInPath, body: DocumentsRequest, documents: Use[StoreDocuments]) -> Stored:
     """Store documents in one transaction, all or none; an id that exists is replaced.
 
-    A 422 names every rejected document by its position. A text with an `embedding` is not encoded.
+    A 422 names every document, by its position, that the first failing check rejects: fields, then `if_version`, ids
+    that repeat, texts, embeddings. A text with an `embedding` is not encoded.
 
     NDJSON, sent as `application/x-ndjson` with one document a line, such as `{"id": "1", "text": "A text."}`, and any
     number of lines, is stored in batches of at most 256. Once a batch is on disk, a line of the response
@@ -114,7 +115,7 @@ async def change_metadata(name: CollectionInPath, body: MetadataRequest, metadat
 async def list_documents(
     name: CollectionInPath,
     index: Use[IndexDocuments],
-    limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 100,
+    limit: Annotated[int, Query(ge=1, le=MAX_PAGE, description="Most documents.")] = 100,
     cursor: CursorParameter = None,
 ) -> DocumentPage:
     """A page of documents, by id; of less than `limit` where texts are long."""

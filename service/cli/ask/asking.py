@@ -11,13 +11,14 @@ from pathlib import Path
 
 import typer
 from rich.console import Console
-from semblance_client import Client
+from semblance_client import Client, NotFound
 from semblance_client import SemblanceError as ServiceError
 from semblance_client.vocabulary.responses import RequestWarning
 
 from semblance.service.cli.toolbox.console import print_line
 from semblance.service.cli.toolbox.exits import exit_on, exit_on_failure
-from semblance.service.cli.toolbox.options import LOCAL_URL
+from semblance.service.cli.toolbox.options import LOCAL_URL, known_address
+from semblance.service.names import did_you_mean
 
 PROBE_S = 2.0  # for a connection on this machine
 
@@ -26,8 +27,8 @@ PROBE_S = 2.0  # for a connection on this machine
 def asking(url: str | None, home: Path | None, *, documents: bool = True) -> Iterator[Client]:
     """A client of the service at `url`, or of `home`, which this process opens and locks.
 
-    With neither, it is that of the default address if a service runs there, otherwise that of the default home. A
-    failure ends the process with a message.
+    Without an address, it is that of SEMBLANCE_URL, of the service that has the home, or of the default address if a
+    service runs there; otherwise the home is opened. A failure ends the process with a message.
 
     Args:
         url: address of a service.
@@ -37,10 +38,21 @@ def asking(url: str | None, home: Path | None, *, documents: bool = True) -> Ite
     if url is not None and home is not None:
         raise typer.BadParameter("name a service or a folder, not both", param_hint="--url, --home")
     with exit_on(ServiceError, ValueError), ExitStack() as stack:
-        if home is None and (url is not None or _is_running()):
-            yield stack.enter_context(Client(url or LOCAL_URL))
-        else:
-            yield _opened(home, stack, documents=documents)
+        address = url or known_address(home) or (LOCAL_URL if home is None and _is_running() else None)
+        client = stack.enter_context(Client(address)) if address else _opened(home, stack, documents=documents)
+        try:
+            yield client
+        except NotFound as error:
+            if error.code != "unknown_collection":
+                raise
+            raise SystemExit(_unknown_collection(client, error)) from error
+
+
+def _unknown_collection(client: Client, error: NotFound) -> str:
+    """The message about an unknown collection, with a similar name, as the verbs create none."""
+    said = error.message.partition(": create it")[0]
+    names = [each.name for each in client.collections()]
+    return said + (did_you_mean(said.split()[-1].strip("'"), names) or "; `semblance collections` lists them")
 
 
 def _is_running() -> bool:

@@ -71,17 +71,18 @@ def search(  # noqa: PLR0913 - one parameter an option
     for asked, hits in zip(queries, found.results, strict=True):
         if len(queries) > 1:
             print_line(console, asked)
-        _print_notes(hits)
+        _print_notes(hits, filtered=condition is not None)
         for rank, hit in enumerate(hits.hits, 1):
             _print_hit(console, rank, hit)
 
 
-def _print_notes(hits: Hits) -> None:
+def _print_notes(hits: Hits, *, filtered: bool) -> None:
     """Print to standard error what the reader of the hits should know."""
+    nothing_passed = filtered and not hits.hits  # what the documents have is then unknown
     notes = {
         f"searched for: {hits.read_as}": hits.read_as,
-        "no document answers this well": hits.no_good_match,
-        f"in no document: {', '.join(hits.missing_terms)}": hits.missing_terms,
+        "no document answers this well": hits.no_good_match and not nothing_passed,
+        f"in no document: {', '.join(hits.missing_terms)}": hits.missing_terms and not nothing_passed,
         "no document found": not hits.hits,
     }
     for note, applies in notes.items():
@@ -98,8 +99,8 @@ def _print_hit(console: Console, rank: int, hit: Hit) -> None:
         shown = ", ".join(f"{field}: {plain(value)}" for field, value in hit.metadata.items())
         console.print(Text(f"    {shown}", "dim"))
     if why := hit.explanation:
-        for link in why.links[:LINKS]:
-            print_line(console, f"    {' = '.join(why.words(link))}  {link.contribution:+.4f}")
+        for part in why.parts(LINKS):
+            print_line(console, f"    {' = '.join(part.words)}  {part.contribution:+.4f}")
 
 
 def _snippet(highlight: Highlight) -> Text:

@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from semblance_client import Client, NotFound, Retries
+from semblance_client import Client, NotFound, Retries, Unreachable
 from semblance_client import SemblanceError as ServiceError
 from semblance_client.calls.upload import RETRY_FOR_S, stored_batch
 from semblance_client.vocabulary.collections import CollectionRequest
 
 from semblance.models.errors import BadDataSet, SemblanceError
+from semblance.service.cli.index.leftovers import leftovers
 from semblance.service.cli.index.rows import DocumentRows
 from semblance.service.cli.index.upload import FileUpload
 from semblance.service.cli.toolbox.exits import exit_on
-from semblance.service.cli.toolbox.options import LOCAL_URL, IdField, TextFields, Url
+from semblance.service.cli.toolbox.options import IdField, TextFields, Url
 from semblance.service.documents.databases.lock import lock_home
 from semblance.service.errors import SpaceMismatch, UnknownCollection
 from semblance.service.files.encodings import known_encoding
@@ -59,7 +60,7 @@ def add(  # noqa: PLR0913 - one parameter an option
     vectors: Annotated[
         bool, typer.Option("--vectors", help="Store files of `semblance embed` with their vectors, encoding nothing.")
     ] = False,
-    url: Url = LOCAL_URL,
+    url: Url,
     offline: Annotated[
         bool, typer.Option("--offline", help="Write to the folder of documents without a service.")
     ] = False,
@@ -103,7 +104,9 @@ def add(  # noqa: PLR0913 - one parameter an option
             upload.print(collection)
     except (ServiceError, SemblanceError) as error:
         stored = sum(upload.rows.outcome.upserted for upload in uploads)
-        raise SystemExit(f"stopped after {stored:,} documents: {error}" if stored else str(error)) from error
+        begun = f"stopped after {stored:,} documents: " if stored else ""
+        remedy = " Name its address with --url, or store without it with --offline."
+        raise SystemExit(f"{begun}{error}{remedy if isinstance(error, Unreachable) else ''}") from error
     if any(upload.rows.outcome.refused.count for upload in uploads):
         raise typer.Exit(1)
 
@@ -151,6 +154,8 @@ def _store_online(url: str, collection: str, upload: FileUpload) -> None:
         try:
             with upload.bar() as acknowledge:
                 client.upload(upload.rows, collection, progress=acknowledge, retry_for_s=RETRY_FOR_S, rejected="report")
+            if isinstance(upload.source, PageFolder) and upload.file.is_dir() and not missing:
+                upload.note(leftovers(client, collection, upload.file, upload.source))
         finally:
             if missing and not upload.rows.outcome.upserted:
                 with suppress(ServiceError):

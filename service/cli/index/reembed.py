@@ -14,7 +14,7 @@ from semblance_client import SemblanceError as ServiceError
 
 from semblance.service.cli.toolbox.console import counter_bar
 from semblance.service.cli.toolbox.exits import exit_on
-from semblance.service.cli.toolbox.options import LOCAL_URL, Url
+from semblance.service.cli.toolbox.options import Url
 
 Target: TypeAlias = Mapping[str, object]  # body of the request that begins
 
@@ -23,6 +23,7 @@ PATIENCE = Retries(attempts=sys.maxsize, total_s=60)  # through a restart of the
 
 def reembed(
     collection: Annotated[str, typer.Argument(help="Collection to re-embed.")],
+    *,
     model: Annotated[
         str | None, typer.Option(help="Model served by the service.", show_default="the collection's")
     ] = None,
@@ -31,7 +32,7 @@ def reembed(
         typer.Option(help="auto, none, or the tokens of a passage.", show_default="as now"),
     ] = None,
     drop: Annotated[bool, typer.Option("--drop", help="Discard an unfinished re-embedding instead.")] = False,
-    url: Url = LOCAL_URL,
+    url: Url,
 ) -> None:
     """Re-embed a collection under another model or passages.
 

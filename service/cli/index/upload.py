@@ -17,6 +17,7 @@ from semblance.service.cli.index.rows import DocumentRows, RowMessages
 from semblance.service.cli.toolbox.console import counter_bar, print_line
 from semblance.service.files.fields import TEXT, DocumentFields
 from semblance.service.files.folder import PageFolder
+from semblance.service.files.formats.tables import DelimitedText
 from semblance.service.files.sources import RowSource
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ class FileUpload:
             yield f"{TEXT}: {' + '.join(fields.texts)}"
         if fields.id is not None:
             yield f"id: {fields.id}"
+        elif fields.no_id:
+            yield f"id: {self.source.unit} number, because {fields.no_id}"
 
     @contextmanager
     def bar(self) -> Iterator[Callable[[StoredBatch], None]]:
@@ -74,6 +77,11 @@ class FileUpload:
 
             yield acknowledge
 
+    def note(self, line: str) -> None:
+        """Print a line, if there is one."""
+        if line:
+            print_line(self.console, line)
+
     def print(self, collection: str) -> None:
         """List rejected rows and those with warnings, and print the counts."""
         outcome, unit = self.rows.outcome, self.source.unit
@@ -82,6 +90,8 @@ class FileUpload:
             print_line(self.console, f"{self.file}: warning: columns without a name are left out: {numbers}")
         if isinstance(self.source, PageFolder) and self.source.left_out:
             print_line(self.console, f"{self.file}: left out: {_counted(self.source.left_out)}")
+        if isinstance(self.source, DelimitedText) and self.source.blank:
+            print_line(self.console, f"{self.file}: left out: rows without a value {self.source.blank:,}")
         for messages, kind in ((outcome.refused, ""), (outcome.warned, "warning: "), (outcome.repeated, "warning: ")):
             self._print_messages(messages, kind)
         stored = f"{outcome.upserted:,} documents stored in {collection}"

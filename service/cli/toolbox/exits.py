@@ -40,6 +40,8 @@ def reason_for_operator(error: Exception) -> str | None:
     """Why the store or the disk failed; None for an error that a programmer has to fix."""
     from sqlalchemy.exc import DBAPIError  # noqa: PLC0415 - most verbs need no database
 
+    if refusal := getattr(error, "refusal", ""):
+        return f"{refusal}: correct SEMBLANCE_DATABASE_URL, or the database"
     if isinstance(error, DBAPIError):  # its own text would contain the SQL statement
         return str(error.orig)
     return str(error) if isinstance(error, SemblanceError | OSError | sqlite3.Error) else None

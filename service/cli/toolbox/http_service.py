@@ -19,6 +19,7 @@ from starlette.types import ASGIApp
 
 from semblance.service.app import create_app
 from semblance.service.cli.toolbox.exits import REFUSAL, reason_for_operator
+from semblance.service.documents.databases.lock import name_address
 from semblance.service.model_loading.registry import LazyModels
 from semblance.service.observability.tracing import open_tracer_provider
 from semblance.service.process.connections import ConnectionLimits, connection_factory
@@ -77,11 +78,15 @@ def _refuse(error: Exception) -> None:
 
 
 def _announce(settings: Settings, store: str, host: str, port: int) -> None:
-    """Print the address and where documents are; on a terminal also what to try."""
+    """Print the address and where documents are, on a terminal also what to try.
+
+    Verbs of other processes find the address beside the lock of the home.
+    """
     on_all = ip_address(host).is_unspecified
     shown = ("::1" if ":" in host else "127.0.0.1") if on_all else host
     address = f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
     others = " and every other address" if on_all else ""
+    name_address(settings.home, address)
     typer.echo(f"Semblance answers on {address}{others} (open it in a browser); documents are kept in {store}")
     if sys.stdout.isatty():
         typer.echo(f"\n{first_steps(address, keys=settings.has_keys, sample=settings.sample)}\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -11,6 +12,19 @@ import typer
 
 LOCAL_URL = "http://127.0.0.1:8000"
 FILTER_EXAMPLE = '{"category": "shipping"}'
+
+
+def known_address(home: Path | None = None) -> str | None:
+    """Address of the service to ask without --url, if it is known.
+
+    Args:
+        home: whose service is asked; None for that of SEMBLANCE_URL, or else the one on the usual home.
+    """
+    from semblance.service.documents.databases.lock import named_address  # noqa: PLC0415 - `--help` needs none
+
+    if home is None and (url := os.environ.get("SEMBLANCE_URL")):
+        return url
+    return named_address(home or Path(os.environ.get("SEMBLANCE_HOME", "~/.semblance")))
 
 
 def filter_of(text: str) -> dict[str, Any]:
@@ -35,7 +49,14 @@ Served: TypeAlias = Annotated[
         show_default="minilm-graded, minilm-words, minilm-clrcmd, minilm",
     ),
 ]
-Url: TypeAlias = Annotated[str, typer.Option(help="Address of the running service.")]
+Url: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        default_factory=lambda: known_address() or LOCAL_URL,
+        help="Address of the running service.",
+        show_default=f"SEMBLANCE_URL, that of the service on ~/.semblance, or {LOCAL_URL}",
+    ),
+]
 StoppedHome: TypeAlias = Annotated[
     Path | None,
     typer.Option(help="Folder of the documents; no service may be running on it.", show_default="~/.semblance"),
@@ -73,7 +94,11 @@ Exclude: TypeAlias = Annotated[
 
 
 ServiceAddress: TypeAlias = Annotated[
-    str | None, typer.Option(help="Address of a running service.", show_default=f"{LOCAL_URL}, if one runs there")
+    str | None,
+    typer.Option(
+        help="Address of a running service.",
+        show_default=f"SEMBLANCE_URL, that of the service on the home, or {LOCAL_URL}, if one runs there",
+    ),
 ]
 OpenedHome: TypeAlias = Annotated[
     Path | None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 
 from sqlalchemy.exc import DBAPIError
@@ -13,6 +14,11 @@ from semblance.service.errors import StoreDamaged, StoreFailed, StoreFull, Store
 _UNREACHABLE = ("08", "57P")  # classes of SQLSTATE: connection exception, operator intervention
 _DISK_FULL = "53100"  # SQLSTATE
 _NOT_UTF_8 = "Could not decode to UTF-8"  # of the driver, without a code
+
+_REFUSAL = re.compile(  # of a connection, for which the driver has no code
+    "does not exist|authentication failed|pg_hba.conf|not permitted|does not support SSL|certificate|no password"
+)
+_AWAY = re.compile("refused|resolve|timeout|timed out|unreachable")  # of one of several servers
 
 # codes of SQLite, of which some have details in the upper bytes
 _DAMAGED = (
@@ -49,7 +55,9 @@ def failure_of_server(error: Exception) -> SemblanceError:
     """The failure behind a transient error of a database server."""
     if _sqlstate(error) == _DISK_FULL:
         return StoreFull("the disk of the database is full, and nothing was stored: free some space, then retry")
-    return StoreUnavailable("the database does not answer, or not in time: try again")
+    text = str(error.orig) if isinstance(error, DBAPIError) and is_unreachable(error) else ""
+    refusal = text if _REFUSAL.search(text) and not _AWAY.search(text) else ""
+    return StoreUnavailable("the database does not answer, or not in time: try again", refusal)
 
 
 def is_unreachable(error: Exception) -> bool:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import time
 from threading import Event
 from typing import Any
 
 import psycopg
-from sqlalchemy import Engine, create_engine, make_url
+from pydantic import PostgresDsn
+from sqlalchemy import URL, Engine, create_engine, make_url
 
 from semblance.service.documents.database import CHANNEL
 from semblance.service.documents.schema import vectors_of_passages
 
+PORT = 5432
 CONNECT_TIMEOUT_S = 3  # libpq waits at least 2 s
 WAIT_STEP_S = 0.5  # between checks of the stop event
 
@@ -27,6 +30,7 @@ def postgresql_engine(url: str, connections: int, timeout_s: float) -> Engine:
     replica does not keep its locks. A lost server is noticed within that time too. Errors omit the parameters of
     statements, so that no document text reaches the log.
     """
+    address, servers = _split(url)
     limit_ms = round(timeout_s * 1000)
     options = {
         "statement_timeout": limit_ms,
@@ -35,13 +39,14 @@ def postgresql_engine(url: str, connections: int, timeout_s: float) -> Engine:
         "default_transaction_isolation": "read\\ committed",
     }
     return create_engine(
-        make_url(url).set(drivername="postgresql+psycopg"),
+        address.set(drivername="postgresql+psycopg"),
         pool_size=connections,
         max_overflow=0,
         pool_timeout=timeout_s,
         pool_pre_ping=True,
         hide_parameters=True,
         connect_args=_liveness_options(timeout_s)
+        | servers
         | {
             "application_name": "semblance",
             "options": " ".join(f"-c {name}={value}" for name, value in options.items()),
@@ -59,7 +64,8 @@ class Notifications:
 
     def __init__(self, url: str, timeout_s: float) -> None:
         self._timeout_s = timeout_s
-        self._url = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+        address, self._servers = _split(url)
+        self._url = address.set(drivername="postgresql").render_as_string(hide_password=False)
         self._connection: psycopg.Connection | None = None
 
     def wait(self, longest_s: float, stop: Event) -> None:
@@ -85,11 +91,28 @@ class Notifications:
     def _receive(self, timeout_s: float) -> bool:
         if self._connection is None:
             self._connection = psycopg.connect(
-                self._url, autocommit=True, application_name="semblance listener", **_liveness_options(self._timeout_s)
+                self._url,
+                autocommit=True,
+                application_name="semblance listener",
+                **_liveness_options(self._timeout_s) | self._servers,
             )
             self._connection.execute(f"LISTEN {CHANNEL}")
             return True  # earlier writes may have been missed
         return any(True for _ in self._connection.notifies(timeout=timeout_s, stop_after=1))
+
+
+def _split(url: str) -> tuple[URL, dict[str, Any]]:
+    """A URL for SQLAlchemy, and the options of libpq for servers that it cannot name: several."""
+    hosts = PostgresDsn(url).hosts()
+    if len(hosts) == 1:
+        return make_url(url), {}
+    head, _, rest = url.partition("://")
+    servers = re.match(r"(?:[^/?#]*@)?([^/?#]*)", rest)
+    assert servers is not None  # it matches nothing, too
+    names = [str(host["host"]).strip("[]") for host in hosts]
+    ports = [str(host["port"] or PORT) for host in hosts]
+    address = make_url(f"{head}://{rest[: servers.start(1)]}{names[0]}{rest[servers.end(1) :]}")
+    return address, {"host": ",".join(names), "port": ",".join(ports)}
 
 
 def _liveness_options(timeout_s: float) -> dict[str, Any]:

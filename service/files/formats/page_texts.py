@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from semblance.models.files.lines import text_lines
 from semblance.models.files.tables import collapse_spaces
+
+if TYPE_CHECKING:
+    from bs4 import BeautifulSoup, Tag
 
 _UNREAD = ("script", "style", "template", "noscript", "svg", "title")
 _BLOCKS = (
@@ -16,6 +20,10 @@ _BLOCKS = (
     "section", "table", "tr", "ul",
 )  # fmt: skip
 _HEADINGS = ("h1", "h2", "h3")
+_AROUND = (  # the content, as most pages of a site have it; a header within the content is a part of that
+    "nav, footer, aside, dialog, form:not(:has(p, h1, main, article)), header:not(:is(main, article) *), "
+    ":is([role=navigation], [role=banner], [role=contentinfo], [role=search], [role=dialog])"
+)
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*\n", re.DOTALL)
 _TITLE = re.compile(r"^title:[ \t]*(.+)$", re.MULTILINE)
 _UNDERLINED = re.compile(r"^[ \t]*(?P<title>\S.*)\n([=\-~^\"'#*+])\2{2,}[ \t]*$", re.MULTILINE)
@@ -39,7 +47,10 @@ class Page:
 
 
 def html_page(content: bytes | str) -> Page:
-    """A page of HTML without markup, scripts and styles; bytes may declare their encoding."""
+    """A page of HTML without markup, scripts, styles and navigation.
+
+    Of a page with `main`, or with one `article`, that alone is read. Bytes may declare their encoding.
+    """
     from bs4 import BeautifulSoup  # noqa: PLC0415 - a tenth of a second, and only pages need it
 
     soup = BeautifulSoup(content, "html.parser")
@@ -47,6 +58,7 @@ def html_page(content: bytes | str) -> Page:
     title = collapse_spaces(heading.get_text()) if heading else ""
     for unread in soup.find_all(_UNREAD):
         unread.decompose()
+    part = _content(soup)
     for kept in soup.find_all(string=True):
         if kept.find_parent("pre"):
             kept.replace_with(kept.replace("\n", _END))
@@ -57,8 +69,21 @@ def html_page(content: bytes | str) -> Page:
     for block in soup.find_all(_BLOCKS):
         block.insert_before(_END)
         block.append(_END)
-    lines = map(collapse_spaces, soup.get_text().split(_END))
+    lines = map(collapse_spaces, part.get_text().split(_END))
     return Page("\n".join(filter(None, lines)), title)
+
+
+def _content(page: BeautifulSoup) -> Tag:
+    """The content of a page, without what stands around it, unless that is all."""
+    articles = page.find_all("article")
+    candidates = [*page.select("main, [role=main]"), *(articles if len(articles) == 1 else ())]
+    part = next((each for each in candidates if each.get_text(strip=True)), page)
+    around = part.select(_AROUND)
+    theirs = {id(text) for each in around for text in each.strings}
+    if any(text.strip() and id(text) not in theirs for text in part.strings):
+        for each in around:
+            each.extract()
+    return part
 
 
 def markdown_page(content: str) -> Page:

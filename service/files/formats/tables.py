@@ -17,7 +17,10 @@ from semblance.service.files.sources import Reading, SourceRow
 class DelimitedText:
     """A table with a header, comma-separated (also by semicolons) or tab-separated.
 
-    Columns without a name, such as the row numbers that pandas writes, are left out.
+    Columns without a name, such as the row numbers that pandas writes, are left out, and so are rows without a value.
+
+    Attributes:
+        blank: number of the rows without a value, of the last time that all were read.
 
     Args:
         file: the table; compressed if its name ends in `.gz`.
@@ -38,6 +41,7 @@ class DelimitedText:
         self._nameless = [place for place, name in enumerate(self._names) if not name]
         self._with_values: set[int] = set()
         self.size = file.stat().st_size
+        self.blank = 0
 
     @property
     def unnamed(self) -> Sequence[int]:
@@ -48,8 +52,13 @@ class DelimitedText:
         """Rows below the header. Raises BadDataSet."""
         lines = self._lines(advance)
         read_header(self._file, lines)
+        blank = 0
         for row in rows_of(self._file, self._names, map(self._note_unnamed, lines)):
-            yield SourceRow(row.line, {name: value for name, value in row.fields.items() if name})
+            if any(value.strip() for value in row.fields.values()):
+                yield SourceRow(row.line, {name: value for name, value in row.fields.items() if name})
+            else:
+                blank += 1
+        self.blank = blank
 
     def _lines(self, advance: Advance | None) -> Iterator[tuple[int, list[str]]]:
         encoding = self.reading.encoding or UTF_8

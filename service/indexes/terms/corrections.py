@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from operator import ne
 
 import numpy as np
 
@@ -17,6 +18,8 @@ ONE_EDIT = 5  # letters of a word of the documents that is found with one typo
 TWO_EDITS = 9  # the same with two
 TIMES = 50  # a typo that some passages have needs a word with more than this many times the passages
 MAX_CORRECTED = 8  # words of a query: one with more is in another language
+# of English and German, apart from those that are further from each other than a typo, such as enable and disable
+PREFIXES = ("", "a", "be", "de", "e", "em", "en", "er", "ge", "il", "im", "in", "ir", "re", "un")
 MIN_PREFIX = 2  # letters of the beginning of a word
 _TRIED = 100  # words that begin so: those that most passages have
 
@@ -27,8 +30,9 @@ def corrections(
     """Words of matching documents in place of rare ones of a query.
 
     From a word of five letters, that of the query may differ by an insertion, a deletion, a replacement or a swap of
-    two letters, from one of nine by two. Of several, the one with the fewest differences is taken, and of those the
-    one that stands most often beside the query's other words.
+    two letters, from one of nine by two. With another first letter it is seldom a typo and often another word: then it
+    has six letters or more, and differs by one, but not by a prefix. Of several, the one with the fewest differences is
+    taken, and of those the one that stands most often beside the query's other words.
 
     Args:
         terms: of a query.
@@ -71,7 +75,8 @@ class _MatchingWords:
             return None
         near = bm25.near(term.text, 2 if letters >= TWO_EDITS - 2 else 1, least)
         long = [(edits, word) for word, edits in near if len(word) >= (ONE_EDIT, TWO_EDITS)[edits - 1]]
-        alike = [(edits, word) for edits, word in long if self._passages(word) > least]
+        likely = [(edits, word) for edits, word in long if _is_likely(term.text, word, edits)]
+        alike = [(edits, word) for edits, word in likely if self._passages(word) > least]
         fewest = min((edits for edits, _ in alike), default=0)
         nearest = [word for edits, word in alike if edits == fewest]
         return max(nearest, key=self._rank) if len(nearest) > 1 else next(iter(nearest), None)
@@ -98,3 +103,14 @@ class _MatchingWords:
             rows = self._rows(term)
             shares[rows] += 1 / max(1, len(rows))
         return shares
+
+
+def _is_likely(typed: str, word: str, edits: int) -> bool:
+    """Whether a word was meant: another first letter or two replaced ones make another word."""
+    if typed[0] != word[0]:
+        return edits == 1 and len(typed) > ONE_EDIT and not _without_prefix(typed) & _without_prefix(word)
+    return edits == 1 or len(typed) != len(word) or sum(map(ne, typed, word)) != edits
+
+
+def _without_prefix(word: str) -> set[str]:
+    return {word[len(prefix) :] for prefix in PREFIXES if word.startswith(prefix)}

@@ -45,7 +45,7 @@ export class Collection {
     this.all = new CollectionList(models, (name) => this.refresh(name));
     this.documents = new DocumentPages();
     this.adding = new Import(
-      () => this.known.map((each) => each.name),
+      () => this.known,
       (name) => this.refresh(name),
     );
     this.groups = element("div");

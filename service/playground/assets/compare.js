@@ -17,7 +17,7 @@ const VIEW_TYPE = "application/vnd.semblance.view+json"; // an explanation with 
 const LONGEST_LINK = 8000; // characters of an address that every program accepts
 /** @type {[string, string, string][]} */
 const EXAMPLES = [
-  ["A parcel", "My parcel is late and no one answers.", "The package has not arrived, and support does not reply."],
+  ["A parcel", "My parcel never came.", "My package has not arrived."],
   ["A negation", "The new drug helped most patients.", "The new drug did not help most patients."],
   ["Two headlines", "Oil prices rise after pipeline blast", "Crude climbs as explosion shuts pipeline"],
   ["Not related", "She plays the violin in an orchestra.", "The meeting was moved to Thursday."],
@@ -80,11 +80,15 @@ export class Compare {
         examples,
         (this.add = button("Compare with another measure or model", () => this.addView(), { class: "quiet" })),
         element("span", { class: "spacer" }),
-        button("Copy link", (event) => this.copyLink(event)),
-        button("PNG", () => this.picture()),
-        button("JSON", () => this.json()),
-        button("curl", (event) => copy(this.curl(), /** @type {HTMLElement} */ (event.currentTarget))),
-        button("Python", (event) => copy(this.python(), /** @type {HTMLElement} */ (event.currentTarget))),
+        button("Copy link", (event) => this.copyLink(event), { class: "quiet" }),
+        button("PNG", () => this.picture(), { class: "quiet" }),
+        button("JSON", () => this.json(), { class: "quiet" }),
+        button("curl", (event) => copy(this.curl(), /** @type {HTMLElement} */ (event.currentTarget)), {
+          class: "quiet",
+        }),
+        button("Python", (event) => copy(this.python(), /** @type {HTMLElement} */ (event.currentTarget)), {
+          class: "quiet",
+        }),
       ),
       this.results,
     );

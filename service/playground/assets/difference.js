@@ -1,7 +1,7 @@
 // @ts-check
 // What puts a hit above another, in parts that sum to the difference of the scores that are shown.
 
-import { clearMessage, element, fill, isolated, isolatedList, plain, signed } from "./dom.js";
+import { clearMessage, element, fill, isolated, isolatedList, plain, rounded, signed } from "./dom.js";
 import { post } from "./api.js";
 
 const SHOWN_PARTS = 12; // of a difference
@@ -70,7 +70,7 @@ export async function showDifference(box, a, b, asked) {
           isolated(a.id),
           ` is ${plain(Math.abs(whole))} ${place} `,
           isolated(b.id),
-          "; these parts sum to it.",
+          rows.length ? "; these parts sum to it." : ": equal scores stand in the order of their ids.",
         ),
         element(
           "thead",
@@ -168,9 +168,8 @@ function byTerms(a, b) {
  * @param {any} b
  */
 function wholeDifference(difference, lexical, a, b) {
-  const round = (/** @type {number} */ value) => Number(value.toFixed(3));
   const shown = (/** @type {any} */ hit) =>
-    lexical ? round(hit.lexical.score) : round(hit.score) + round(hit.lexical?.bonus ?? 0);
-  const ofShown = round(shown(a) - shown(b));
-  return Math.abs(ofShown - difference) <= ROUNDING ? ofShown : round(difference);
+    lexical ? rounded(hit.lexical.score) : rounded(hit.score) + rounded(hit.lexical?.bonus ?? 0);
+  const ofShown = rounded(shown(a) - shown(b));
+  return Math.abs(ofShown - difference) <= ROUNDING ? ofShown : rounded(difference);
 }

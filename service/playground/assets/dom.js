@@ -217,6 +217,12 @@ export function plain(value, digits = 3) {
   return value.toFixed(digits).replace("-", "−");
 }
 
+/**
+ * A number as `plain` shows it, by which sums of shown numbers hold.
+ * @param {number} value
+ */
+export const rounded = (value) => Number(value.toFixed(3));
+
 /** @param {number} value */
 export const grouped = (value) => value.toLocaleString("en-US");
 

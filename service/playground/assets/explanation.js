@@ -79,11 +79,11 @@ function scoreLine(shown, measure, typical) {
     element(
       "div",
       {},
-      scaleLine(shown.score, typical),
+      scaleLine(shown.score, typical, shown.same),
       element(
         "span",
         { class: typical ? "faint" : "" },
-        `${shown.measure} by ${shown.model}, ${boundsText(measure?.bounds[1])}; word matches make ${share} % of it${glossary}`,
+        `${shown.measure} by ${shown.model}, ${boundsText(measure?.bounds[1])}${share === 100 ? "" : `; word matches make ${share} % of it`}${glossary}`,
       ),
       shown.probability === null || shown.probability === undefined
         ? null

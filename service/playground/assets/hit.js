@@ -2,11 +2,23 @@
 // A hit of a search: its title, its number and where that comes from, and its marked sentences.
 
 import { download, send } from "./api.js";
-import { beginning, button, counted, element, isolated, isolatedList, plain, shownValue, signed } from "./dom.js";
+import {
+  beginning,
+  button,
+  counted,
+  element,
+  isolated,
+  isolatedList,
+  plain,
+  rounded,
+  shownValue,
+  signed,
+} from "./dom.js";
 import { showDifference, showTerms } from "./difference.js";
 import { kindOf } from "./scale.js";
 import { hashOf } from "./state.js";
 
+const TITLES = ["title", "subject", "headline", "question", "name"];
 const VALUE_CHARS = 40; // of a metadata value
 
 /**
@@ -50,12 +62,12 @@ export function hitCard(hit, next, asked) {
 }
 
 /**
- * The title of a document: the metadata field of that name, or else a text field that the hit was not found in.
+ * The title of a document: a metadata field of such a name, or else a text field that the hit was not found in.
  * @param {any} hit
  * @param {string[]} textFields
  */
 function titleOf({ metadata, field: own }, textFields) {
-  const field = ["title", ...textFields].find((each) => each !== own && typeof metadata[each] === "string");
+  const field = [...TITLES, ...textFields].find((each) => each !== own && typeof metadata[each] === "string");
   return field && metadata[field].trim() ? { field, text: metadata[field] } : null;
 }
 
@@ -73,6 +85,7 @@ function numbers({ score, rerank_score: reranked, lexical, probability, field },
     element(asked.rerankModel ? "span" : "strong", {}, ` ${own}`),
     asked.typical && !asked.lexical && element("span", {}, ` ${kindOf(score, asked.typical)}`),
     bonus && element("span", { class: "faint" }, ` ${bonus}`),
+    bonus && !asked.rerankModel && element("strong", {}, ` = ${plain(rounded(score) + rounded(lexical.bonus))}`),
     has.length > 0 &&
       element("span", { class: "faint" }, ` has ${has.map((/** @type {any} */ each) => each.term).join(", ")}`),
     probability !== null &&
@@ -103,7 +116,7 @@ function whyLink(hit, asked, box) {
 async function picture({ id }, { query, collection, measure }) {
   const body = { a: query, id, collection, measure, format: "png" };
   const answer = await send("POST", "explain", { body, accept: "image/png" });
-  download(await answer.blob(), "semblance.png");
+  download(await answer.blob(), `${id}.png`);
 }
 
 /**

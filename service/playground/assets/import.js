@@ -1,7 +1,7 @@
 // @ts-check
 // Files into a collection: the service reads them, the page shows what it read, and sends the documents.
 
-import { collectionPath, linesOf, post, send } from "./api.js";
+import { collectionPath, get, linesOf, post, send } from "./api.js";
 import {
   announce,
   beginning,
@@ -16,13 +16,14 @@ import {
   menu,
 } from "./dom.js";
 import { metadataText } from "./hit.js";
+import { problemLines } from "./problems.js";
 import { hashOf } from "./state.js";
 
 const SUFFIXES =
   ".csv,.tsv,.tab,.txt,.json,.jsonl,.ndjson,.parquet,.md,.markdown,.html,.htm,.xhtml,.rst,.pdf,.docx,.gz";
 const PREVIEWED = 5; // documents
 const SHOWN_CHARS = 160; // of a text in the preview
-const SHOWN_ROWS = 5; // that were refused or have a warning
+const ENDS = [...SUFFIXES.split(","), ".xlsx"]; // the last has a message of its own
 const REQUEST_BYTES = 45_000_000; // of files: base64 makes a third more of them, and the service takes 64 MiB
 const REQUEST_FILES = 200;
 const BATCH_LINES = 200; // of a request with documents
@@ -30,7 +31,12 @@ const BATCH_CHARS = 500_000;
 const NAME_PATTERN = "[a-z0-9][a-z0-9._\\-]{0,63}"; // as in service/names.py
 const NAME_RULE =
   "A name has 1 to 64 characters of a-z, 0-9, “.”, “_” and “-”, and starts with a letter or digit: change “Into the collection”.";
+const REPEATED = "with the id of an earlier row, which it replaces";
+const NO_COLUMNS = "has no columns: its first row must name them.";
+const BLANK = { code: "empty_text", detail: "" };
+const LOST_DIGITS = { code: "lost_digits", detail: "a number has more digits than a browser keeps: put it in quotes" };
 const NO_DOCUMENT = "There is nothing to add.";
+const VISIBLE = /[^\p{Cc}\p{Cf}\p{Z}]/u; // as in models/text.py
 /** @type {[string, string][]} */
 const ENCODINGS = [
   ["utf-8", "Unicode (UTF-8)"],
@@ -62,7 +68,7 @@ const UNITS = [
   ["text", "the whole file"],
 ];
 
-/** @typedef {{place: string, detail: string, code?: string}} Problem why a row is not a document, or what is wrong with it */
+/** @typedef {import("./problems.js").Problem} Problem */
 /** @typedef {{place: string, document: any}} Row */
 /** @typedef {{format?: string, encoding?: string, separator?: string, text_fields?: string[], id_field?: string | null}} Reading */
 /** @typedef {{files: any[], rows: Row[], refused: Problem[], repeated: Problem[]}} Content what was read */
@@ -71,7 +77,7 @@ const UNITS = [
 /** The section that adds documents. */
 export class Import {
   /**
-   * @param {() => string[]} known names of the collections
+   * @param {() => any[]} known the collections
    * @param {(name: string) => unknown} onStored called after documents were stored in a collection
    */
   constructor(known, onStored) {
@@ -79,11 +85,15 @@ export class Import {
     this.onStored = onStored;
     /** @type {File[]} */
     this.files = [];
+    /** @type {Problem[]} files of a kind that is not read */
+    this.unread = [];
     /** @type {Reading} */
     this.reading = {};
     this.name = element("input", { name: "name", value: "mine", pattern: NAME_PATTERN, autocomplete: "off" });
-    this.choose = element("input", { type: "file", accept: SUFFIXES, multiple: true });
-    this.folder = element("input", { type: "file", webkitdirectory: true });
+    this.existing = element("span", { class: "faint", role: "status" });
+    this.name.addEventListener("input", () => this.sayExisting());
+    this.choose = element("input", { type: "file", accept: SUFFIXES, multiple: true, class: "visually-hidden" });
+    this.folder = element("input", { type: "file", webkitdirectory: true, class: "visually-hidden" });
     this.preview = element("div");
     this.progress = element("div", { "aria-live": "polite" });
     this.section = element(
@@ -96,7 +106,12 @@ export class Import {
         "Drop files here, or choose some: tables (.csv, .tsv, .json, .parquet) with a document in each row, or pages " +
           "(.md, .html, .txt, .pdf, .docx).",
       ),
-      element("div", { class: "toolbar" }, labeled("Files", this.choose), labeled("Folder", this.folder)),
+      element(
+        "div",
+        { class: "toolbar" },
+        element("label", { class: "button" }, "Choose files", this.choose),
+        element("label", { class: "button" }, "Choose a folder", this.folder),
+      ),
       this.preview,
       this.progress,
     );
@@ -117,15 +132,22 @@ export class Import {
    * @param {File[]} files
    */
   async open(files) {
-    this.files = files.filter(
+    const seen = files.filter(
       (each) =>
         !pathOf(each)
           .split("/")
           .some((part) => part.startsWith(".")),
     );
-    if (!this.files.length) return;
+    const isRead = (/** @type {File} */ { name }) => ENDS.some((end) => name.toLowerCase().endsWith(end));
+    this.files = seen.filter(isRead);
+    this.unread = seen.filter((each) => !isRead(each)).map(unreadFile);
+    if (!this.files.length) {
+      fill(this.preview);
+      fill(this.progress, problemLines("left out", this.unread));
+      return;
+    }
     this.reading = {};
-    this.name.value = nameFor(pathOf(this.files[0]), this.files.length);
+    this.name.value = nameFor(fullPath(this.files[0]), this.files.length);
     await this.read();
   }
 
@@ -136,6 +158,7 @@ export class Import {
    */
   async add(file, name) {
     this.files = [file];
+    this.unread = [];
     this.name.value = name;
     await this.store(await readFiles(this.files, {}));
   }
@@ -157,16 +180,26 @@ export class Import {
     const { files, rows, refused, repeated } = content;
     const [only] = files.length === 1 ? files : [];
     const add = button(`Add ${counted(rows.length, "document")}`, () => this.store(content), { class: "primary" });
+    const adding = element("div", { class: "toolbar" }, labeled("Into the collection", this.name), add, this.existing);
     fill(
       this.preview,
       element("p", {}, element("strong", {}, isolated(titleOf(files))), `: ${saidOf(content)}`),
+      rows.length ? adding : element("p", { class: "refused" }, NO_DOCUMENT),
       only ? this.choices(only) : null,
-      rowList("refused", refused),
-      rowList("with the id of an earlier row, which it replaces", repeated),
-      rows.length ? previewTable(rows.slice(0, PREVIEWED)) : element("p", { class: "refused" }, NO_DOCUMENT),
-      rows.length ? element("div", { class: "toolbar" }, labeled("Into the collection", this.name), add) : null,
+      problemLines("left out", [...this.unread, ...refused]),
+      problemLines(REPEATED, repeated),
+      rows.length ? previewTable(rows.slice(0, PREVIEWED)) : null,
     );
+    this.sayExisting();
+    adding.scrollIntoView({ block: "nearest" });
     announce(`${counted(rows.length, "document")} read.`);
+  }
+
+  /** Say what becomes of a collection that is there. */
+  sayExisting() {
+    const known = this.known().find((each) => each.name === this.name.value.trim());
+    const said = known && `It exists, with ${counted(known.count, "document")}: those with the same ids are replaced.`;
+    fill(this.existing, said);
   }
 
   /**
@@ -234,23 +267,27 @@ export class Import {
     /** @type {Outcome} */
     const outcome = { sent: 0, refused: [...refused], warned: [] };
     try {
-      const isNew = !this.known().includes(name);
+      const isNew = !this.known().some((each) => each.name === name);
       if (isNew) await send("PUT", collectionPath(name), { body: {} });
+      const before = await countOf(name);
       for (const batch of batches(rows)) {
         await sendBatch(name, batch, outcome);
         bar.value = outcome.sent / rows.length;
         said.textContent = `${grouped(outcome.sent)} of ${counted(rows.length, "document")}`;
       }
       const stored = outcome.sent - (outcome.refused.length - refused.length);
+      const replaced = before + stored - (await countOf(name));
       if (isNew && !stored) await send("DELETE", collectionPath(name));
-      said.textContent = `${titleOf(files)}: ${counted(stored, "document")} stored in ${name}.`;
+      const former = replaced
+        ? ` ${replaced < stored ? grouped(replaced) : "All"} of them replaced one with the same id.`
+        : "";
+      said.textContent = `${titleOf(files)}: ${counted(stored, "document")} stored in ${name}.${former}`;
       fill(
         this.progress,
-        bar,
         element("p", { class: "toolbar" }, said, stored ? searchLink(name) : null),
-        rowList("refused", outcome.refused),
-        rowList("stored with a warning", outcome.warned),
-        rowList("with the id of an earlier row, which it replaced", repeated),
+        problemLines("left out", [...this.unread, ...outcome.refused]),
+        problemLines("stored with a warning", outcome.warned),
+        problemLines(REPEATED, repeated),
       );
       announce(said.textContent);
       clearMessage();
@@ -275,12 +312,31 @@ export class Import {
 const searchLink = (name) =>
   element("a", { class: "button", href: hashOf("search", { collection: name }) }, "Search it");
 
+/** @param {string} name */
+const countOf = async (name) => (await get(collectionPath(name))).count;
+
 /**
- * The path of a file in its folder.
+ * The path of a file, which begins with the folder that was chosen.
  * @param {any} file
  * @returns {string}
  */
-const pathOf = (file) => file.droppedPath || file.webkitRelativePath || file.name;
+const fullPath = (file) => file.droppedPath || file.webkitRelativePath || file.name;
+
+/**
+ * The path of a file in the folder that was chosen, as “semblance index” names it.
+ * @param {any} file
+ */
+const pathOf = (file) =>
+  file.webkitRelativePath || file.ofOneFolder ? fullPath(file).replace(/^[^/]*\//, "") : fullPath(file);
+
+/**
+ * @param {File} file
+ * @returns {Problem}
+ */
+const unreadFile = (file) => ({
+  place: pathOf(file),
+  detail: `${file.type.startsWith("image/") ? "pictures" : "files of this kind"} are not read`,
+});
 
 /** @param {any[]} files */
 function titleOf(files) {
@@ -303,7 +359,7 @@ function nameFor(path, count) {
 function saidOf({ files, rows, refused }) {
   const unnamed = files.flatMap((each) => each.unnamed);
   const nameless = unnamed.length ? ` Columns without a name are left out: ${unnamed.join(", ")}.` : "";
-  const bad = refused.length ? `, ${counted(refused.length, "problem")}` : "";
+  const bad = refused.length ? `, ${grouped(refused.length)} left out` : "";
   return `${counted(rows.length, "document")}${bad}.${nameless}`;
 }
 
@@ -354,7 +410,9 @@ function previewTable(rows) {
  */
 async function droppedFiles(event) {
   const entries = [...(event.dataTransfer?.items ?? [])].map((each) => each.webkitGetAsEntry());
-  return (await Promise.all(entries.map((each) => (each ? filesBelow(each) : [])))).flat();
+  const ofOneFolder = entries.length === 1 && entries[0]?.isDirectory;
+  const files = (await Promise.all(entries.map((each) => (each ? filesBelow(each) : [])))).flat();
+  return files.map((each) => Object.assign(each, { ofOneFolder }));
 }
 
 /**
@@ -394,27 +452,40 @@ async function readFiles(files, reading) {
     const found = await post("files", { files: sent, ...as, ...reading });
     for (const file of found.files) {
       content.files.push(file);
+      if (file.columns?.length === 0) file.problems = [{ ...file.problems[0], detail: `${file.name} ${NO_COLUMNS}` }];
+      countRows(file);
       const at = (/** @type {string} */ place) => (files.length > 1 ? `${file.name} ${place}`.trim() : place);
       for (const each of file.problems) content.refused.push({ ...each, place: at(each.place) });
       for (const { place, ...document } of file.documents) {
         const row = { place: at(place), document };
         const former = byId.get(document.id);
-        if (hasLostDigits(document.metadata)) {
-          content.refused.push({
-            place: row.place,
-            code: "lost_digits",
-            detail: "a number has more digits than a browser keeps: put it in quotes",
-          });
+        const isBlank = !VISIBLE.test(document.text ?? "");
+        if (isBlank || hasLostDigits(document.metadata)) {
+          content.refused.push({ place: row.place, ...(isBlank ? BLANK : LOST_DIGITS) });
           continue;
         }
-        if (former)
-          content.repeated.push({ place: row.place, detail: `the id ${document.id} is also that of ${former.place}` });
+        if (former) content.repeated.push({ place: row.place, detail: "" });
         byId.set(document.id, row);
       }
     }
   }
   content.rows = [...byId.values()];
   return content;
+}
+
+/**
+ * Place what was read of a CSV file by the rows of a spreadsheet: cells with line breaks have several lines.
+ * @param {any} file
+ */
+function countRows({ format, documents, problems }) {
+  if (format !== "csv") return;
+  const lineOf = (/** @type {Row} */ { place }) => Number(place.replace(/\D/g, ""));
+  let breaks = 0;
+  for (const each of [...documents, ...problems].sort((one, other) => lineOf(one) - lineOf(other))) {
+    if (!each.place) continue;
+    each.place = `row ${lineOf(each) - breaks}`;
+    breaks += [each.text, ...Object.values(each.metadata ?? {})].join("").split("\n").length - 1;
+  }
 }
 
 /**
@@ -489,32 +560,6 @@ async function sendBatch(collection, { rows, lines }, outcome) {
     outcome.warned.push(...(line.warnings ?? []).map(placed));
   }
   outcome.sent += rows.length;
-}
-
-/**
- * How many rows of a file there is something to say of, by reason, and the first ones.
- * @param {string} said
- * @param {Problem[]} problems
- */
-function rowList(said, problems) {
-  if (!problems.length) return null;
-  const shown = problems.slice(0, SHOWN_ROWS);
-  /** @type {Map<string, number>} */
-  const reasons = new Map();
-  for (const { code = "" } of problems) reasons.set(code, (reasons.get(code) ?? 0) + 1);
-  const counts = [...reasons].map(([code, count]) => `${code.replaceAll("_", " ")} ${grouped(count)}`).join(", ");
-  const why = reasons.size > 1 ? ` (${counts})` : "";
-  const more = problems.length > shown.length ? ", such as" : "";
-  return element(
-    "div",
-    { class: "notice" },
-    `${counted(problems.length, "row")} ${said}${why}${more}:`,
-    element(
-      "ul",
-      {},
-      shown.map(({ place, detail }) => element("li", {}, place ? `${place}: ${detail}` : detail)),
-    ),
-  );
 }
 
 /** @typedef {{rows: Row[], lines: string[]}} Batch rows, and their documents as lines */

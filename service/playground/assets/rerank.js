@@ -3,6 +3,7 @@
 
 import { Latest, Refused, post } from "./api.js";
 import { announce, button, counted, debounced, element, fill, labeled, plain } from "./dom.js";
+import { kindOf, typicalOf } from "./scale.js";
 import { copy, writeState } from "./state.js";
 
 const PAUSE_MS = 400;
@@ -17,8 +18,12 @@ const DOCUMENTS = [
 
 /** The tab in which documents are reranked. */
 export class Rerank {
-  /** @param {HTMLElement} panel */
-  constructor(panel) {
+  /**
+   * @param {HTMLElement} panel
+   * @param {any} known answer of GET /models
+   */
+  constructor(panel, known) {
+    this.known = known;
     this.query = element("input", { name: "query", dir: "auto", autocomplete: "off", spellcheck: "false" });
     this.documents = element("textarea", { name: "documents", rows: 8, dir: "auto", spellcheck: "false" });
     this.query.value = QUERY;
@@ -92,7 +97,12 @@ export class Rerank {
       element(
         "ol",
         { class: "hit-list" },
-        found.results.map((/** @type {any} */ result, /** @type {number} */ i) => row(result, i, request.documents)),
+        found.results.map((/** @type {any} */ result, /** @type {number} */ i) =>
+          row(result, i, request.documents[result.index], {
+            measure: found.measure,
+            typical: typicalOf(this.known, found.model, found.measure),
+          }),
+        ),
       ),
       element(
         "details",
@@ -122,9 +132,10 @@ function textOf(entry, i) {
  * A document with its former place and its spans.
  * @param {any} result
  * @param {number} i
- * @param {string[]} documents
+ * @param {string} text
+ * @param {{measure: string, typical: import("./scale.js").Typical | undefined}} scored
  */
-function row(result, i, documents) {
+function row(result, i, text, { measure, typical }) {
   const moved = result.index - i;
   const arrow = moved > 0 ? `▲ ${moved}` : moved < 0 ? `▼ ${-moved}` : "=";
   const said = moved > 0 ? `up ${moved}` : moved < 0 ? `down ${-moved}` : "as before";
@@ -134,11 +145,16 @@ function row(result, i, documents) {
     element(
       "p",
       { class: "hit-head" },
-      element("strong", {}, plain(result.relevance_score)),
+      element("strong", {}, `${measure} ${plain(result.raw_score)}`),
+      typical && element("span", {}, ` ${kindOf(result.raw_score, typical)}`),
       element("span", { class: "moved", "aria-label": said }, ` ${arrow} `),
-      element("span", { class: "faint" }, `was number ${result.index + 1}`),
+      element(
+        "span",
+        { class: "faint" },
+        `was number ${result.index + 1}; relevance_score ${plain(result.relevance_score)}`,
+      ),
     ),
-    spans(documents[result.index], result.relevant_spans ?? []),
+    spans(text, result.relevant_spans ?? []),
   );
 }
 

@@ -18,16 +18,18 @@ export const typicalOf = (known, model, measure) =>
     ?.typical.find((/** @type {Typical} */ each) => each.measure === measure);
 
 /**
- * A score in words: the kinds of pairs that it is usual for, or between which it lies.
+ * A score in words: the kinds of pairs that it is usual for, or between which it lies. A pair that does not say the same
+ * by its verdict is at best worded like a paraphrase.
  * @param {number} score
  * @param {Typical} typical
+ * @param {import("./verdict.js").Verdict | null} [same]
  */
-export function kindOf(score, { random, related, paraphrases }) {
+export function kindOf(score, { random, related, paraphrases }, same) {
   /** @type {[string, [number, number]][]} */
   const kinds = [
     ["unrelated", random],
     ["related", related],
-    ["a paraphrase", paraphrases],
+    [same && same.verdict !== "same" ? "worded like a paraphrase" : "a paraphrase", paraphrases],
   ];
   const usual = kinds.filter(([, [from, to]]) => from <= score && score <= to).map(([name]) => name);
   if (usual.length) return usual.join(" or ");
@@ -40,14 +42,15 @@ export function kindOf(score, { random, related, paraphrases }) {
  * A score in words, with the scale that they stand for.
  * @param {number} score
  * @param {Typical | undefined} typical
+ * @param {import("./verdict.js").Verdict | null} [same]
  */
-export function scaleLine(score, typical) {
+export function scaleLine(score, typical, same) {
   if (!typical) return null;
   const [reach, begin] = [typical.random[1], typical.paraphrases[0]].map((each) => plain(each, 2));
   return element(
     "span",
     { class: "scale", title: "The middle 80 % of pairs of each kind, by this model and measure" },
-    element("strong", {}, kindOf(score, typical)),
+    element("strong", {}, kindOf(score, typical, same)),
     element("span", { class: "faint" }, `; unrelated pairs reach ${reach}, paraphrases begin at ${begin}`),
   );
 }

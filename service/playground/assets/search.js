@@ -315,15 +315,17 @@ export class Search {
       notices(warnings),
       reembedOffer(warnings, this.known, collection),
       readAs ? element("p", { class: "faint" }, "Read as: ", isolated(readAs)) : null,
-      missing.length ? element("p", { class: "faint" }, "No document has ", isolatedList(missing), ".") : null,
+      missing.length
+        ? element("p", { class: "faint" }, "Word for word in no document: ", isolatedList(missing), ".")
+        : null,
       unanswered ? element("p", { class: "faint" }, "No document seems to answer this.") : null,
-      timingBar(found.timing, found.total),
       hits.length ? null : element("p", { class: "empty" }, "No document passes."),
       element(
         "ol",
         { class: "hit-list" },
         hits.map((/** @type {any} */ hit, /** @type {number} */ i) => hitCard(hit, hits[i + 1], asked)),
       ),
+      timingBar(found.timing, found.total),
     );
     announce(`${counted(hits.length, "hit")}.`);
   }

@@ -95,7 +95,10 @@ class HelpPages:
         return _page(title, content, "../" * name.count("/"), style)
 
     def found(self, query: str, style: str) -> str:
-        """The sections with the words of a query, by BM25, as HTML with links; decisions and changes come last."""
+        """The sections with words of a query, as HTML with links, by BM25.
+
+        Decisions and the list of changes count half.
+        """
         sections = [section for name in self._files for section in self._sections(name)]
         stems = [Counter(_stems(f"{(section.title + ' ') * 3}{section.text}")) for section in sections]
         idf = {

@@ -16,6 +16,7 @@ from semblance.service.filters import Filter, matches
 from semblance.service.ports.document_store import DocumentStore
 from semblance.service.ports.documents import Collection, PassageKey, VectorChange, Version
 from semblance.service.ports.indexes import (
+    NO_FIELDS,
     ROUNDING,
     Counted,
     DocumentSelection,
@@ -85,9 +86,9 @@ class RemoteView:
             hits += self._search(queries[start : start + QUERIES_PER_CALL], k, where, passages)
         return self._version, [[hit for hit in own if hit.score >= min_score] for own in hits]
 
-    def mismatches(self, where: Filter) -> list[RequestWarning]:
-        """A warning if a search found too few candidates; those of conditions are not known."""
-        del where
+    def mismatches(self, where: Filter, named: Mapping[str, str] = NO_FIELDS) -> list[RequestWarning]:
+        """A warning if a search found too few candidates; others are not known."""
+        del where, named
         if not self._short:
             return []
         detail = "after several rounds, too few of the index's candidates were up to date and matched the filter"

@@ -23,7 +23,7 @@ from semblance.service.ports.documents import Collection, Reembedding, Version
 from semblance.service.ports.indexes import IndexReader, IndexState
 from semblance.service.ports.remote_index import IndexLeadership, IndexMark, IndexMarks, RemoteCollection, RemoteIndex
 from semblance.service.replication.local_node import never_at
-from semblance.service.replication.primary import STOP_S, Primary
+from semblance.service.replication.primary import STOP_S, Primary, StartWait
 from semblance.service.replication.stateless.index_writer import IndexWriter
 from semblance.service.replication.stateless.remote_view import RemoteView
 from semblance.service.turns import TurnThreads
@@ -78,17 +78,17 @@ class StatelessReplica:
         return self._writer.failed
 
     async def start(self) -> None:
-        """Wait for the primary, and look for the index, without which documents are served."""
-        warned = False
+        """Wait for the primary, and look for the index, without which documents are served.
+
+        Raises StoreUnavailable if the primary refuses this process for good.
+        """
+        waiting = StartWait("waiting for the database", self.primary.timeouts.poll_s)
         while True:
             try:
                 await self.read(lambda store: store.collections())
                 break
             except StoreUnavailable as error:
-                if not warned:
-                    log.warning("waiting for the database: %s", error)
-                warned = True
-                await asyncio.sleep(self.primary.timeouts.poll_s)
+                await waiting.after(error)
         with suppress(IndexUnavailable):  # already logged; searches are refused until it answers
             await asyncio.get_running_loop().run_in_executor(self._filler, self._index.ping)
 

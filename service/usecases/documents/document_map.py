@@ -11,7 +11,7 @@ from semblance_client.vocabulary.matching import DocumentMap, MapPoint, MapReque
 
 from semblance.models.adaptation.principal_axes import principal_axes
 from semblance.models.embeddings import Doubles, Floats
-from semblance.service.filters import Filter, scalars
+from semblance.service.filters import EVERYTHING, Filter, scalars
 from semblance.service.ports.document_store import DocumentReader
 from semblance.service.ports.documents import Metadata, Version
 from semblance.service.ports.indexes import DocumentSelection, IndexReader
@@ -49,6 +49,7 @@ def _draw(
     store: DocumentReader, index: IndexReader, name: str, request: MapRequest, where: Filter | None
 ) -> DocumentMap:
     listed = index.select(DocumentSelection(where, len(index)))
+    named = {"/field": request.field} if request.field else {}
     vectors = index.vectors(even_sample(listed.ids, request.limit))
     labels = _labels(store, name, request.field, list(vectors), listed.version)
     shown = [doc_id for doc_id in vectors if doc_id in labels]
@@ -62,7 +63,7 @@ def _draw(
         documents=len(listed.ids),
         explained=list(explained),
         version=str(listed.version),
-        warnings=listed.warnings,
+        warnings=[*listed.warnings, *index.mismatches(EVERYTHING, named)],
     )
 
 

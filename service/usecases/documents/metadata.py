@@ -9,11 +9,14 @@ from semblance_client.vocabulary.documents import Changed, MetadataRequest
 from semblance_client.vocabulary.fields import MAX_METADATA_CHARS, metadata_too_large
 
 from semblance.service.errors import DocumentChanged, InvalidRequest, OptimisticConflict, Problem
+from semblance.service.ports.document_store import DocumentWriter
 from semblance.service.ports.documents import Document, Metadata, Version, Write, unknown_document
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.replication.retries import retry_on_conflict
 from semblance.service.usecases.documents.index import check_distinct
-from semblance.service.usecases.request_fields import RequestLimits, requested_version, require_at_most
+from semblance.service.usecases.request_fields import RequestLimits, requested_versions, require_at_most
+
+ATTEMPTS = 100  # of a change that other replicas, or threads of a database, may come before: it encodes nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,42 +48,40 @@ class ChangeMetadata:
                 semblance.service.errors.
         """
         require_at_most("/documents", len(request.documents), self._limits.max_documents, "documents")
+        versions = requested_versions([change.if_version for change in request.documents])
         changes = [
-            MetadataChange(
-                change.id,
-                change.metadata,
-                change.remove,
-                requested_version(change.if_version, f"/documents/{i}/if_version"),
-            )
-            for i, change in enumerate(request.documents)
+            MetadataChange(change.id, change.metadata, change.remove, version)
+            for change, version in zip(request.documents, versions, strict=True)
         ]
         check_distinct([change.id for change in changes])
         version = await retry_on_conflict(
-            lambda: self._change(name, changes), "other writers kept changing the same documents"
+            lambda: self._access.write(name, lambda store: _change(store, name, changes)),
+            "other writers kept changing the same documents",
+            ATTEMPTS,
         )
         return Changed(changed=len(changes), version=str(version))
 
-    async def _change(self, name: str, changes: Sequence[MetadataChange]) -> Version:
-        """Make one attempt: read the documents, and write them if they have not changed."""
-        ids = [each.id for each in changes]
-        collection, stored = await self._access.read_primary(lambda store: store.get_at(name, ids))
-        _check(collection.version, name, changes, stored)
-        writes = []
-        for change in changes:
-            document = Document(change.id, stored[change.id].text, change.applied(stored[change.id].metadata))
-            writes.append(Write(document, None, if_version=change.if_version or collection.version))
-        _check_sizes(writes)
-        _check_searched(writes, stored, collection.settings.text_fields)
-        try:
-            return await self._access.write(name, lambda store: store.upsert(collection, writes))
-        except DocumentChanged as error:  # since the read; the next attempt sees whether it is since `if_version`
-            raise OptimisticConflict from error
+
+def _change(store: DocumentWriter, name: str, changes: Sequence[MetadataChange]) -> Version:
+    """Make one attempt: read documents, and write them if they have not changed."""
+    collection, stored = store.get_at(name, [each.id for each in changes])
+    _check(collection.version, name, changes, stored)
+    writes = []
+    for change in changes:
+        document = Document(change.id, stored[change.id].text, change.applied(stored[change.id].metadata))
+        writes.append(Write(document, None, if_version=change.if_version or collection.version))
+    _check_sizes(writes)
+    _check_searched(writes, stored, collection.settings.text_fields)
+    try:
+        return store.upsert(collection, writes)
+    except DocumentChanged as error:  # since the read; the next attempt sees whether it is since `if_version`
+        raise OptimisticConflict from error
 
 
 def _check(now: Version, name: str, changes: Sequence[MetadataChange], stored: Mapping[str, Document]) -> None:
     """Raise UnknownDocument, DocumentChanged."""
-    if missing := [each.id for each in changes if each.id not in stored]:
-        raise unknown_document(name, *missing)
+    if missing := {f"/documents/{i}/id": each.id for i, each in enumerate(changes) if each.id not in stored}:
+        raise unknown_document(name, *missing.values(), pointers=list(missing))
     changed = [
         change.id for change in changes if change.if_version and _is_later(stored[change.id], change.if_version, now)
     ]

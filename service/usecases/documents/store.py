@@ -22,7 +22,7 @@ from semblance.service.errors import (
 from semblance.service.ports.documents import Document, EmbeddedDocument, GivenEmbedding, Version
 from semblance.service.usecases.documents.duplicates import FindDuplicates
 from semblance.service.usecases.documents.index import IndexDocuments
-from semblance.service.usecases.request_fields import RequestLimits, requested_version, require_at_most
+from semblance.service.usecases.request_fields import RequestLimits, requested_versions, require_at_most
 
 _WITHOUT_INDEX = (IndexUnavailable, StoreUnavailable, UnknownCollection, VersionMismatch, VersionNotReached)
 
@@ -80,8 +80,5 @@ def document_of(new: NewDocument) -> Document:
 
 def _conditions(documents: list[ConditionalDocument]) -> dict[str, Version]:
     """The versions since which documents must not have changed, by id. Raises InvalidRequest."""
-    versions = {
-        document.id: requested_version(document.if_version, f"/documents/{i}/if_version")
-        for i, document in enumerate(documents)
-    }
-    return {doc_id: version for doc_id, version in versions.items() if version is not None}
+    versions = requested_versions([document.if_version for document in documents])
+    return {document.id: version for document, version in zip(documents, versions, strict=True) if version is not None}

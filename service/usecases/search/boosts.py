@@ -11,7 +11,7 @@ from semblance_client.vocabulary.fields import Scalar
 from semblance_client.vocabulary.search import Boost, BoostPart
 
 from semblance.service.errors import InvalidRequest, Problem
-from semblance.service.filters import scalars
+from semblance.service.filters import scalars, seconds_of
 from semblance.service.ports.documents import Collection, CutDocuments, Metadata, PassageKey
 from semblance.service.ports.indexes import HybridHit
 
@@ -53,6 +53,16 @@ def check_weights(weights: Mapping[str, float], collection: Collection) -> None:
         raise InvalidRequest(problems)
 
 
+def unread_dates(values: Iterable[object]) -> bool:
+    """Whether some values of a field are strings, and no value is a date or a number.
+
+    >>> unread_dates(["31.05.2026", None]), unread_dates(["31.05.2026", "2026-05-31"]), unread_dates([None])
+    (True, False, False)
+    """
+    found = [each for value in values for each in scalars(value) if each is not None]
+    return any(isinstance(each, str) for each in found) and all(_time(each) is None for each in found)
+
+
 def _share(metadata: Metadata, boost: Boost) -> float:
     """From 0 to 1."""
     values = scalars(metadata.get(boost.field, {}))
@@ -72,10 +82,7 @@ def _time(value: Scalar) -> float | None:
     """Seconds since 1970 of a date, or of the number of these seconds."""
     if not isinstance(value, str):
         return _number(value)
-    try:
-        return _seconds(datetime.fromisoformat(value))
-    except ValueError:
-        return None
+    return seconds_of(value)
 
 
 def _seconds(time: datetime) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 from semblance.models.embeddings import TokenEmbeddings, unit_rows
 from semblance.service.filters import EVERYTHING
-from semblance.service.ports.indexes import HybridQuery, IndexReader
+from semblance.service.ports.indexes import HybridHits, HybridQuery, IndexReader
 from semblance.service.threads import until_left
 from semblance.service.usecases.search.hits import IndexHits, by_vector
 from semblance.service.usecases.search.ordering import LEAST_SHARES
@@ -17,17 +17,36 @@ from semblance.service.usecases.search.params import SearchParams
 
 
 def candidates(
-    index: IndexReader, params: SearchParams, queries: Sequence[TokenEmbeddings], k: int, passages: int
+    index: IndexReader, params: SearchParams, queries: Sequence[TokenEmbeddings], sizes: Sequence[int], passages: int
 ) -> IndexHits:
-    """The k candidates of each query, without the document that takes its place.
+    """The candidates of each query, without the document that takes its place.
+
+    A search for more fuses the lists into another order: its candidates come behind those of the searches before.
 
     Args:
         index: to search.
         params: of the search.
         queries: the queries, encoded.
-        k: number of documents.
+        sizes: numbers of documents, fewest first.
         passages: of a document.
     """
+    first, *more = [_without_like(index, params, queries, k, passages) for k in sizes]
+    found = list(first.found)
+    for k, larger in zip(sizes[1:], more, strict=True):
+        found = [_with(*each, k) for each in zip(found, larger.found, strict=True)]
+    return replace(first, found=found)
+
+
+def _with(known: HybridHits, larger: HybridHits, k: int) -> HybridHits:
+    """Candidates, and up to k of those of a search for more."""
+    ids = {hit.id for hit in known.hits}
+    return replace(known, hits=[*known.hits, *(hit for hit in larger.hits if hit.id not in ids)][:k])
+
+
+def _without_like(
+    index: IndexReader, params: SearchParams, queries: Sequence[TokenEmbeddings], k: int, passages: int
+) -> IndexHits:
+    """The k candidates of each query, without the document that takes its place."""
     if (like := params.request.like) is None:
         return _found(index, params, queries, k, passages)
     found = _found(index, params, queries, k + 1, passages)
@@ -42,7 +61,9 @@ def _found(
     directions = unit_rows(np.stack([query.pooled() for query in queries])).astype(np.float32)
     if mode == "vector":
         version, hits = index.search(directions, k, where, passages)
-        return IndexHits([by_vector(version, own) for own in hits], index.mismatches(where or EVERYTHING))
+        return IndexHits(
+            [by_vector(version, own) for own in hits], index.mismatches(where or EVERYTHING, params.named_fields)
+        )
     found = [
         index.search_hybrid(
             HybridQuery(
@@ -57,4 +78,4 @@ def _found(
         )
         for vector, text in until_left(zip(directions, params.queries, strict=True))
     ]
-    return IndexHits(found, index.mismatches(where or EVERYTHING))
+    return IndexHits(found, index.mismatches(where or EVERYTHING, params.named_fields))

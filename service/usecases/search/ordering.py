@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 from semblance_client.vocabulary.search import Mode
 
@@ -19,6 +19,24 @@ LEAST_SHARES: Mapping[Mode, float] = {"hybrid": 0.25, "auto": 0.5}
 
 
 NO_WEIGHTS: Mapping[PassageKey, float] = MappingProxyType({})
+
+
+class WithId(Protocol):
+    """A hit of any stage."""
+
+    @property
+    def id(self) -> str:
+        """The id of its document."""
+
+
+Found = TypeVar("Found", bound=WithId)
+
+
+class Step(NamedTuple):
+    """A number of candidates, of which the best are the first `hits` of all pages."""
+
+    candidates: int
+    hits: int
 
 
 class _Ranked(NamedTuple):
@@ -48,23 +66,39 @@ def ordered(
     candidates: HybridHits,
     scores: Mapping[PassageKey, float] | None,
     mode: Mode,
-    k: int,
     passages: int,
     weights: Mapping[PassageKey, float] = NO_WEIGHTS,
 ) -> list[RankedHit]:
-    """The k best of the candidates, by codes and then by value, each with its best passages.
+    """The candidates, by codes and then by value, each with its best passages.
 
     Args:
         candidates: as an index found them.
         scores: of their passages by the measure; those without one are left out. None takes the scores of the index.
         mode: how they were searched; "lexical" orders by terms alone, all others by the measure and the bonus of terms.
-        k: number of hits.
         passages: most passages of a hit.
         weights: of passages by the text fields that they are of; 1 for all others.
     """
     codes = frozenset(candidates.codes)
     ranked = [_ranked(candidate, codes, scores, mode, passages, weights) for candidate in candidates.hits]
-    return sorted(filter(None, ranked), key=lambda hit: (codes_rank(hit.terms), -hit.value, hit.id))[:k]
+    return sorted(filter(None, ranked), key=lambda hit: (codes_rank(hit.terms), -hit.value, hit.id))
+
+
+def in_steps(hits: Sequence[Found], candidates: HybridHits, steps: Sequence[Step]) -> list[Found]:
+    """Hits in order, but the best of the first candidates first, whatever comes behind them.
+
+    Args:
+        hits: in order.
+        candidates: among which they are, as the steps count them.
+        steps: how many hits each number of candidates makes.
+    """
+    place = {hit.id: number for number, hit in enumerate(candidates.hits)}
+    placed, rest = list[Found](), list(hits)
+    for step in steps[:-1]:
+        within = [hit for hit in rest if place[hit.id] < step.candidates][: step.hits - len(placed)]
+        known = {hit.id for hit in within}
+        placed += within
+        rest = [hit for hit in rest if hit.id not in known]
+    return placed + rest
 
 
 def _ranked(

@@ -29,7 +29,7 @@ from semblance.service.ports.calibration import FittedCalibration
 from semblance.service.ports.documents import Document, Metadata, PassageKey
 from semblance.service.ports.searched_text import SearchedText, TextPart
 from semblance.service.usecases.search.boosts import boosts_of
-from semblance.service.usecases.search.hits import RankedTerms
+from semblance.service.usecases.search.hits import RankedTerms, codes_rank
 from semblance.service.usecases.search.ordering import term_bonus
 
 HIGHLIGHT_MEASURE = "rcmd1_content"  # each word of a query has one partner, whatever measure ranks the hits
@@ -58,6 +58,11 @@ class SearchHit:
     highlight: Highlight | None = None
     sentences: HitSentences | None = None
     rerank_score: float | None = None
+
+    @property
+    def id(self) -> str:
+        """The id of its document."""
+        return self.document.id
 
     @property
     def best(self) -> PassageKey:
@@ -186,6 +191,11 @@ def facets_response(facets: Mapping[str, indexes.Facet]) -> list[Facet]:
         )
         for field, facet in facets.items()
     ]
+
+
+def place_of(hit: SearchHit) -> tuple[int, float, str]:
+    """Sorts hits by codes, score and id."""
+    return codes_rank(hit.terms), -hit.combined, hit.id
 
 
 def _chosen(metadata: Metadata, fields: Sequence[str] | None) -> dict[str, Any]:

@@ -118,7 +118,7 @@ class Search:
             return params, await self._texts.embed(encoder, params.queries, "query", want, truncation)
         read = await self._access.read(lambda store: store.get_cut(name, [doc_id]))
         if doc_id not in read.documents:
-            raise unknown_document(name, doc_id)
+            raise unknown_document(name, doc_id, pointers=["/like"])
         first = PassageKey(doc_id, 0)
         whole = self._texts.mode(encoder, truncation) == "PASSAGES"
         text = InputText(read.documents[doc_id].text if whole else read.texts([first])[first], "/like")

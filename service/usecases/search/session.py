@@ -27,22 +27,16 @@ from semblance.service.usecases.pruning.hits import Totals, keep_of_hits
 from semblance.service.usecases.search.boosts import passage_weights
 from semblance.service.usecases.search.candidates import candidates
 from semblance.service.usecases.search.good_matches import Evidence
-from semblance.service.usecases.search.hits import (
-    IndexHits,
-    RankedHit,
-    RankedHits,
-    codes_rank,
-    ids_of,
-    missing_terms,
-)
-from semblance.service.usecases.search.ordering import NO_WEIGHTS, ordered
-from semblance.service.usecases.search.params import RESCORED_PASSAGES, SearchParams
+from semblance.service.usecases.search.hits import IndexHits, RankedHit, RankedHits, codes_rank, ids_of, missing_terms
+from semblance.service.usecases.search.ordering import NO_WEIGHTS, in_steps, ordered
+from semblance.service.usecases.search.params import RESCORED_PASSAGES, SearchParams, warned
 from semblance.service.usecases.search.rescoring import PassageScorer, Scores, ScoreSource
 from semblance.service.usecases.search.results import (
     HIGHLIGHT_MEASURE,
     ScoredPassage,
     SearchHit,
     facets_response,
+    place_of,
     response_chars,
 )
 from semblance.service.usecases.stages import pair_score, pairs_with
@@ -100,16 +94,14 @@ class SearchSession:
     async def _ordered_by_index(self) -> RankedHits:
         """Rank by the index, in one trip to a thread: the trip takes longer than either lookup."""
         params = self.params
-        hybrid = params.mode != "vector"
 
         def query(store: DocumentReader) -> RankedHits:
-            found = self._candidates(params.candidates if hybrid else params.ranked, params.passages)
+            found = self._candidates([params.ranked] if params.mode == "vector" else params.sizes, params.passages)
             if not params.request.field_weights:
                 hits = [self._ordered(each, None) for each in found.found]
                 return RankedHits(found, hits, store.get_cut(self.scorer.collection.name, ids_of(hits)))
             read = store.get_cut(self.scorer.collection.name, found.ids)
-            hits = [self._ordered(each, None, read) for each in found.found]
-            return RankedHits(found, hits, read)
+            return RankedHits(found, [self._ordered(each, None, read) for each in found.found], read)
 
         with timed("search"):
             return await self.scorer.access.search(query)
@@ -119,7 +111,7 @@ class SearchSession:
         params = self.params
         passages = max(RESCORED_PASSAGES, params.passages)
         with timed("search"):
-            found = await self.scorer.access.search(lambda _: self._candidates(params.candidates, passages))
+            found = await self.scorer.access.search(lambda _: self._candidates(params.sizes, passages))
         scores: list[Scores] = []
         for query, own in zip(self.queries.embeddings, found.found, strict=True):
             keys = [PassageKey(hit.id, passage.number) for hit in own.hits for passage in hit.passages]
@@ -135,10 +127,11 @@ class SearchSession:
         """The hits of one query; `read` has all candidates if text fields have weights."""
         params = self.params
         weights = NO_WEIGHTS if read is None else passage_weights(read, found.hits, params.request.field_weights)
-        return ordered(found, scores, params.mode, params.ranked, params.request.passages, weights)
+        hits = ordered(found, scores, params.mode, params.request.passages, weights)
+        return in_steps(hits, found, params.steps)[: params.ranked]
 
-    def _candidates(self, k: int, passages: int) -> IndexHits:
-        return candidates(self.index, self.params, self.queries.embeddings, k, passages)
+    def _candidates(self, sizes: Sequence[int], passages: int) -> IndexHits:
+        return candidates(self.index, self.params, self.queries.embeddings, sizes, passages)
 
     async def results(self, ranking: RankedHits) -> SearchResults:
         """Choose and explain hits as requested, and drop those below the threshold."""
@@ -176,7 +169,10 @@ class SearchSession:
             return hit_as_read.boosted(hit.weighted, self.params.request)
 
         found = [[with_document(hit) for hit in hits if hit.id in documents] for hits in ranking.hits]
-        return [sorted(hits, key=_in_order) for hits in found] if self.params.request.boosts else found
+        if not self.params.request.boosts:
+            return found
+        ranked = [sorted(hits, key=place_of) for hits in found]
+        return [in_steps(*each, self.params.steps) for each in zip(ranked, ranking.index.found, strict=True)]
 
     def _response(
         self,
@@ -210,7 +206,7 @@ class SearchSession:
             scored_from=source,
             version=str(index.version),
             truncated=list(self.queries.truncated),
-            warnings=[*self.queries.warnings, *index.warnings],
+            warnings=[*self.queries.warnings, *warned(params.request, index.warnings, hits)],
             usage=Usage(tokens=self.queries.tokens, passages=self.queries.passages),
         )
 
@@ -281,9 +277,9 @@ class SearchSession:
             return True
         return self.calibration.probability_of(score) >= least_probability
 
-    def _require_same(self, collection: Collection) -> None:
+    def _require_same(self, now: Collection) -> None:
         """Raise CollectionReplaced if the collection has another epoch or encoder than the session."""
-        now, own = collection, self.scorer.collection
+        own = self.scorer.collection
         if (now.version.epoch, now.settings.generation) != (own.version.epoch, own.settings.generation):
             raise CollectionReplaced
 
@@ -303,9 +299,4 @@ class SearchSession:
         explained = await in_thread(explain)
         if self.params.mode == "lexical" or self.params.choice or self.reranker:
             return explained
-        return sorted(explained, key=_in_order)
-
-
-def _in_order(hit: SearchHit) -> tuple[int, float, str]:
-    """Sorts hits by codes, score and id."""
-    return codes_rank(hit.terms), -hit.combined, hit.document.id
+        return sorted(explained, key=place_of)

@@ -9,6 +9,7 @@ from semblance_client.vocabulary.search import SearchRequest
 
 from semblance.models.protocols import Encoder
 from semblance.models.text import TokenizedText
+from semblance.models.tokenization.function_words import is_function_word
 from semblance.models.tokenization.terms import Term
 from semblance.service.ports.indexes import IndexReader
 from semblance.service.replication.access import CollectionAccess
@@ -42,7 +43,8 @@ async def read_as(
 ) -> SearchParams:
     """The search with other queries where words of its own have typos, or are to be completed.
 
-    A word that is one token of the encoder stays: people wrote it so often that the model knows it.
+    A word that is one token of the encoder stays: people wrote it so often that the model knows it. So do function
+    words of other languages than the documents'.
     """
     request = params.request
     if params.mode == "vector" or not (request.typos or request.autocomplete):
@@ -78,10 +80,12 @@ def _prefix(terms: Sequence[Term], request: SearchRequest) -> Term | None:
 
 
 def _is_typo(term: Term, text: TokenizedText, request: SearchRequest) -> bool:
-    """Whether the encoder has no token for a word."""
+    """Whether a word is neither a token of the encoder nor a function word of any language."""
+    if not request.typos or is_function_word(text.text[term.start : term.end]):
+        return False
     starts, ends = text.spans[~text.special].T
     inside = (starts < term.end) & (term.start < ends)
-    return request.typos and int(inside.sum()) != 1
+    return int(inside.sum()) != 1
 
 
 def _replaced(text: str, words: Mapping[Term, str]) -> str:

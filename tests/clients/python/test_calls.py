@@ -212,3 +212,9 @@ async def test_a_transport_answers_in_place_of_the_network() -> None:
         assert client.aliases() == []
     async with AsyncClient(transport=transport) as waiting:
         assert await waiting.aliases() == []
+
+
+@pytest.mark.parametrize("pairs", [["a text", "another"], ["ab"], "ab", [("a", "b", "c")]])
+def test_pairs_in_another_form_are_told_the_form(client: Client, pairs: Any) -> None:
+    with pytest.raises(TypeError, match="pairs are a list such as"):
+        client.similarity(pairs)

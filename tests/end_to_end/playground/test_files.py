@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -106,20 +107,26 @@ def test_a_folder_of_pages_becomes_a_collection(open_page: OpenPage, url: str, t
     write(notes / "plain.txt", "A plain text", "", "of several lines.")
     write_pdf(notes / "report.pdf", ["First page.", "Second page."], "A report")
     write(notes / "damaged.pdf", "%PDF-1.4 no")
+    write(notes / "photo.png", "PNG")
     page = open_page("#collection")
     page.get_by_label("Folder").set_input_files(notes)
-    expect(adding(page)).to_contain_text("6 files: 6 documents, 1 problem.")
-    expect(adding(page)).to_contain_text("My notes/damaged.pdf: My notes/damaged.pdf cannot be read as PDF")
+    expect(adding(page)).to_contain_text("6 files: 6 documents, 1 left out.")
+    left_out = adding(page).locator(".notice").all_inner_texts()
+    assert left_out[0] == "1 file left out: pictures are not read (photo.png)"
+    assert left_out[1].startswith("1 file left out: cannot be read as PDF")
+    assert left_out[1].endswith("(damaged.pdf)")
     expect(page.get_by_label("Into the collection")).to_have_value("my-notes")
     adding(page).get_by_role("button", name="Add").click()
     expect(adding(page)).to_contain_text("6 documents stored in my-notes.")
     with Client(url) as client:
         found = stored(client, "my-notes")
-    assert found["My notes/note-1.md"] == (
-        "Note 1\nThe 1th bird sings.",
-        {"title": "Note 1", "file": "My notes/note-1.md"},
-    )
-    assert found["My notes/report.pdf#page=2"][1]["page"] == 2
+    assert found["note-1.md"] == ("Note 1\nThe 1th bird sings.", {"title": "Note 1", "file": "note-1.md"})
+    assert found["report.pdf#page=2"][1]["page"] == 2
+    for name in ("damaged.pdf", "photo.png"):
+        (notes / name).unlink()
+    semblance("index", str(notes), "--collection", "my-notes", "--url", url)
+    with Client(url) as client:
+        assert stored(client, "my-notes") == found
 
 
 @pytest.mark.parametrize(
@@ -127,7 +134,9 @@ def test_a_folder_of_pages_becomes_a_collection(open_page: OpenPage, url: str, t
     [
         ("mine.xlsx", b"PK", "a workbook is not read: save its sheet as CSV"),
         ("mine.csv", b"text,n\none,1,2\n", "line 2: 3 fields, but the first line names 2 columns"),
-        ("mine.csv", b"body\none\n", "none looks like one; the fields are body"),
+        ("mine.csv", b"body\none\n", "none looks like one; the fields are body: choose one under “Text”"),
+        ("mine.csv", b"", "mine.csv has no columns: its first row must name them."),
+        ("mine.gif", b"GIF", "1 file left out: files of this kind are not read (mine.gif)"),
         ("mine.jsonl", b"\n", "There is nothing to add."),
     ],
 )
@@ -148,26 +157,40 @@ def test_rows_are_refused_by_line_and_counted_once(open_page: OpenPage) -> None:
     choose(page, "odd.jsonl", lines.encode())
     add(page, "odd")
     expect(adding(page)).to_contain_text("odd.jsonl: 2 documents stored in odd.")
-    refused, warned, repeated = adding(page).locator(".notice").all_inner_texts()
-    assert refused.splitlines() == [
-        "5 rows refused (malformed json 2, invalid value 1, lost digits 1, empty text 1):",
-        "line 1: it is not an object of JSON, or has NaN in it",
-        "line 3: it is not an object of JSON, or has NaN in it",
-        "line 4: text: it must be a string",
-        "line 5: a number has more digits than a browser keeps: put it in quotes",
-        "line 2: text: it has no visible character",
+    said = adding(page).locator(".notice").all_inner_texts()
+    assert said[:4] == [
+        "2 rows left out: it is not an object of JSON, or has NaN in it (lines 1, 3)",
+        "1 row left out: text: it must be a string (line 4)",
+        "1 row without text left out (line 2)",
+        "1 row left out: a number has more digits than a browser keeps: put it in quotes (line 5)",
     ]
-    assert warned.startswith("1 row stored with a warning:\nline 8: text: 100% of it is in a script")
-    assert (
-        repeated == "1 row with the id of an earlier row, which it replaced:\nline 7: the id y is also that of line 6"
-    )
+    assert said[4].startswith("1 row stored with a warning: text: 100% of it is in a script")
+    assert said[5:] == ["1 row with the id of an earlier row, which it replaces (line 7)"]
+
+
+def test_rows_without_text_are_counted_as_in_spreadsheets(open_page: OpenPage) -> None:
+    rows = [(f"n{i}", "" if i % 3 == 2 else "two\nlines") for i in range(24)]
+    table = "id,text\n\n" + "".join(f'{identifier},"{text}"\n' for identifier, text in rows)
+    page = open_page("#collection")
+    for replaced in ("", " All of them replaced one with the same id."):
+        choose(page, "letters.csv", table.encode())
+        expect(adding(page)).to_contain_text("letters.csv: 16 documents, 8 left out.")
+        exists = "It exists, with 16 documents: those with the same ids are replaced." if replaced else ""
+        expect(adding(page).get_by_role("status")).to_have_text(exists)
+        expect(adding(page).get_by_role("button", name="Add 16 documents")).to_be_in_viewport()
+        add(page, "letters")
+        expect(adding(page)).to_contain_text(f"letters.csv: 16 documents stored in letters.{replaced}")
+        expect(adding(page).locator(".notice")).to_have_text(
+            "8 rows without text left out (rows 5, 8, 11, 14, 17 and 3 more)"
+        )
+        expect(adding(page).get_by_role("progressbar")).to_have_count(0)
 
 
 def test_a_collection_without_documents_does_not_stay(open_page: OpenPage, url: str) -> None:
     page = open_page("#collection")
-    choose(page, "blank.csv", b'text,n\n" ",1\n')
+    choose(page, "blank.jsonl", json.dumps({"id": "x" * 5000, "text": "one"}).encode())
     add(page, "blank")
-    expect(adding(page)).to_contain_text("blank.csv: 0 documents stored in blank.")
+    expect(adding(page)).to_contain_text("blank.jsonl: 0 documents stored in blank.")
     with Client(url) as client:
         assert "blank" not in [each.name for each in client.collections()]
 

@@ -153,7 +153,7 @@ def test_a_search_completes_corrects_and_doubts(open_page: OpenPage) -> None:
     expect(page.get_by_text("Read as: ")).to_contain_text("a lost parcel")
     page.get_by_role("combobox", name="Query").fill("who was king of France in 1700")
     expect(page.get_by_text("No document seems to answer this.")).to_be_visible()
-    expect(page.get_by_text("No document has ")).to_contain_text("France")
+    expect(page.get_by_text("Word for word in no document: ")).to_contain_text("France")
     page.get_by_role("combobox", name="Query").fill("my parc")
     expect(page.locator("datalist option[value='my parcel']")).to_have_count(1)
 

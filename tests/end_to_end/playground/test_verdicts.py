@@ -61,6 +61,8 @@ def test_a_score_says_what_it_is_usual_for(open_page: OpenPage) -> None:
     expect(scale).to_have_count(1)
     expect(scale).to_have_text("unrelated; unrelated pairs reach 0.24, paraphrases begin at 0.60")
     expect(page.locator(".ticks").first).to_have_text("00.240.601")
+    page = compare(open_page, *PAIRS["number"], by="rcmd_words")
+    expect(page.locator(".scale strong")).to_have_text("worded like a paraphrase")
 
 
 def test_a_model_without_classifier_has_no_verdict(open_page: OpenPage) -> None:

@@ -36,7 +36,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def expected(small: Path) -> list[TokenEmbeddings]:
-    return encode(load(small), TEXTS)
+    return encode(TEXTS, model=load(small))
 
 
 def damage(small: Path, folder: Path, seed: int) -> Path:
@@ -95,6 +95,6 @@ async def test_no_answer_is_wrong(small: Path, expected: list[TokenEmbeddings], 
     failing = {i for i, each in enumerate(encoder.tokenize(TEXTS, "query", "END")) if rows & {*each.ids.tolist()}}
     if failing:
         with pytest.raises(ModelFailed) as failed:
-            encode(encoder, TEXTS)
+            encode(TEXTS, model=encoder)
         assert {problem.index for problem in failed.value.problems} == failing
     await through_the_service(encoder, expected, failing)

@@ -9,9 +9,10 @@ import subprocess
 from collections.abc import Iterator
 from typing import Any
 
+import jsonschema_rs
 import pytest
 
-from semblance.service.api.openapi import _literal
+from semblance.service.api.openapi.document import _literal
 from semblance.service.app import create_app
 from semblance.service.settings import Settings
 from tests.conftest import missing
@@ -113,7 +114,7 @@ def test_filters_are_one_component(document: dict[str, Any]) -> None:
     assert len(filters) == 9
     assert all(schema["anyOf"] == [reference, {"type": "null"}] for schema in filters)
     assert {"and", "or", "not"} == schemas["Filter"]["properties"].keys()
-    assert schemas["Filter"]["properties"]["not"] == {"$ref": "#/components/schemas/FilterPart"}
+    assert schemas["Filter"]["properties"]["not"]["$ref"] == "#/components/schemas/FilterPart"
 
 
 def test_objects_say_what_they_hold(document: dict[str, Any]) -> None:
@@ -145,3 +146,35 @@ def test_parameters_of_a_query_are_described_as_its_body(document: dict[str, Any
     fields = document["components"]["schemas"][schema]["properties"]
     assert described == {name: field.get("description") for name, field in fields.items()}
     assert len([text for text in described.values() if text]) >= 5
+
+
+def test_every_field_parameter_and_group_is_described(document: dict[str, Any]) -> None:
+    fields = {
+        f"{schema}.{name}": field
+        for schema, own in document["components"]["schemas"].items()
+        for name, field in own.get("properties", {}).items()
+    }
+    assert len(fields) > 900
+    assert [name for name, field in fields.items() if not field.get("description")] == []
+    operations = [operation for own in document["paths"].values() for operation in own.values()]
+    parameters = [each for operation in operations for each in operation.get("parameters", ())]
+    assert [each["name"] for each in parameters if not each.get("description")] == []
+    groups = {each["name"]: each["description"] for each in document["tags"]}
+    assert {tag for operation in operations for tag in operation["tags"]} == groups.keys()
+
+
+def test_every_answer_has_an_example_of_its_schema(document: dict[str, Any]) -> None:
+    answers = 0
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            for status, answer in operation["responses"].items():
+                content = answer.get("content", {}).get("application/json")
+                if status.startswith("2") and content:
+                    answers += 1
+                    schema = {**content["schema"], "components": document["components"]}
+                    errors = [
+                        each.message for each in jsonschema_rs.validator_for(schema).iter_errors(content["example"])
+                    ]
+                    assert errors == [], (path, status)
+    assert answers > 50
+    assert document["components"]["schemas"]["ProblemDetails"]["examples"][0]["code"] == "empty_text"

@@ -87,9 +87,27 @@ def test_restore_shows_the_changes_and_asks(home: Path, tmp_path: Path) -> None:
     assert unanswered.exit_code == 1
     assert "later" in unanswered.output
     assert "1,000" in unanswered.output
+    assert f"into {home}, from the backup made" in unanswered.output
+    assert f"stored now in {home}?" in unanswered.output
     assert stored(home) == before
     assert semblance("restore", str(tmp_path / "backup"), "--home", str(home), "--yes").exit_code == 0
     assert stored(home) != before
+
+
+def test_backup_and_restore_name_the_place_without_password(
+    home: Path, postgres: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = semblance("backup", str(tmp_path / "backup"), "--home", str(home))
+    assert f"copied from {home}\n" in made.output
+    monkeypatch.chdir(tmp_path)
+    for _, new in (("first", ", a new folder"), ("again", "")):
+        ran = semblance("restore", "backup", "--home", "here", "--yes")
+        assert f"into {tmp_path}/here{new}, from the backup made" in ran.output
+        assert ran.output.endswith(f"in 1 collections into {tmp_path}/here{new}\n")
+    url = postgres.replace("//", "//someone:hidden-word@", 1) if "@" not in postgres else postgres
+    ran = semblance("restore", "backup", "--yes", SEMBLANCE_DATABASE_URL=url)
+    assert f"collections into PostgreSQL {url.rpartition('@')[2]}\n" in ran.output
+    assert url.rpartition("@")[0] not in ran.output
 
 
 def test_failures_are_messages_and_change_nothing(home: Path, tmp_path: Path) -> None:

@@ -87,7 +87,9 @@ def test_the_shell_completes_verbs_and_their_options(typed: str, offered: str) -
 
 def test_help_after_a_file_is_that_of_the_default_verb() -> None:
     assert "index add [OPTIONS]" in semblance("index", "help.csv", "--help").stdout
-    assert "index [OPTIONS] COMMAND" in semblance("index", "--help").stdout
+    of_group = semblance("index", "--help").stdout
+    assert "index FILE|FOLDER [OPTIONS] | COMMAND" in of_group
+    assert all(part in of_group for part in ("rebuild  ", "--collection <str>", "--encoding <str>", "--offline"))
 
 
 def test_the_extras_name_the_packages_of_the_project_file() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,8 @@ def test_memory_grows_with_the_vectors_of_the_engine() -> None:
 def test_the_table_names_the_engine_that_auto_chooses() -> None:
     printed = semblance("size", "10000000").stdout
     assert "10,000,000 documents in faiss_ivf_sq8" in printed
+    memory, limit, cached = (float(each) for each in re.findall(r"(\d+\.\d) +│", printed)[:3])
+    assert limit == pytest.approx(memory + cached + 0.83, abs=0.15), "three models, batches, the cache of 256 MiB"
     refused = semblance("size", "1000", "--engine", "nosuch")
     assert refused.returncode != 0
     assert "no engine 'nosuch'; there are auto, exact" in refused.stderr

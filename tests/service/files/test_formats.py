@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from semblance.models.errors import BadDataSet
+from semblance.service.files.formats.page_texts import html_page
 from semblance.service.files.opening import open_source
 from semblance.service.files.sources import Format, Reading, RowProblem, is_table
 from tests.support.text_files import write
@@ -264,3 +265,25 @@ def test_a_damaged_parquet_file_is_refused_by_row(tmp_path: Path) -> None:
     file.write_bytes(content)
     with pytest.raises(BadDataSet, match=r"a\.parquet, after row \d+: the file is damaged: "):
         list(source.rows())
+
+
+NAVIGATION = "<nav>Home</nav><div role=search>Find</div>"
+FOOTER = "<aside>Related</aside><dialog>We use cookies.</dialog><footer>Imprint</footer>"
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (f"<header>{NAVIGATION}Shop</header><p>Lamps flicker.</p>{FOOTER}", "Lamps flicker."),
+        (f"Skip<main><header><h1>Lamps</h1></header><p>They flicker.{NAVIGATION}</main>Ads", "Lamps\nThey flicker."),
+        (f"Skip<article>One.{FOOTER}</article>", "One."),
+        ("<article>One.</article><article>Two.</article>", "One.\nTwo."),
+        ("<main></main><div>Made by a script.</div>", "Made by a script."),
+        ("<form>Name <input></form><p>Write to us.</p>", "Write to us."),
+        ("<form><h1>All of a page</h1> is a form.</form>", "All of a page\nis a form."),
+        ("<nav>A map</nav><footer>of the site</footer>", "A map\nof the site"),
+    ],
+)
+def test_what_stands_around_a_page_is_left_out(body: str, text: str) -> None:
+    page = html_page(f"<!doctype html><title>A title</title><body><!-- a comment -->{body}</body>")
+    assert (page.title, page.text) == ("A title", text)

@@ -62,7 +62,9 @@ def test_a_field_text_or_one_that_was_named_is_taken(tmp_path: Path) -> None:
 def test_an_id_that_repeats_late_is_not_taken(tmp_path: Path) -> None:
     rows: list[dict[str, object]] = [{"body": BODY, "no": str(i)} for i in range(300)]
     assert guessed(tmp_path, *rows).id == "no"
-    assert guessed(tmp_path, *rows, {"body": BODY, "no": "0"}).id is None
+    repeated, empty = (guessed(tmp_path, *rows, {"body": BODY, "no": no}) for no in ("0", ""))
+    assert (repeated.id, repeated.no_id) == (None, "no repeats (0)")
+    assert (empty.id, empty.no_id) == (None, "no is empty in line 301")
 
 
 def test_a_file_without_texts_is_refused_with_its_fields(tmp_path: Path) -> None:

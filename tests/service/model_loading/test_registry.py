@@ -108,10 +108,13 @@ def test_altered_files_of_a_built_in_model_are_rejected(monkeypatch: pytest.Monk
 
 
 def test_a_model_that_is_not_installed_names_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    absent = replace(BUILT_IN["multilingual"], folder="absent")
-    monkeypatch.setitem(cast("dict[str, BuiltIn]", BUILT_IN), "multilingual", absent)
-    with pytest.raises(BadCheckpoint, match="multilingual is not installed: run `scripts/install multilingual`"):
-        read_source("multilingual")
+    monkeypatch.setattr("semblance.service.model_loading.builtin.PACKAGE", "absent_package")
+    for model, commands in (
+        ("minilm", "run `scripts/install` .* `python assets/fetch.py` and"),
+        ("multilingual", "run `scripts/install multilingual` .* `python assets/fetch.py multilingual` and"),
+    ):
+        with pytest.raises(BadCheckpoint, match=f"{model} is not installed: {commands}"):
+            read_source(model)
 
 
 @pytest.mark.xdist_group("multilingual")
@@ -180,9 +183,8 @@ def test_unknown_options_and_files_are_rejected_by_name(
 
 def test_unknown_names_lead_to_the_built_in_models() -> None:
     for name, message in (
-        ("all-MiniLM-L6-v2", "no such file or folder: all-MiniLM-L6-v2; its weights are built in as minilm$"),
+        ("all-MiniLM-L6-v2", "is named 'all-MiniLM-L6-v2'; its weights are built in as minilm$"),
         ("sentence-transformers/all-mpnet-base-v2@main", "semblance pull .*; its weights are built in as mpnet$"),
-        ("nope", "no such file or folder: nope; built in are minilm-graded, minilm-words, "),
         ("org/nope", "semblance pull org/nope`$"),
     ):
         with pytest.raises(BadCheckpoint, match=message):

@@ -61,6 +61,12 @@ def test_names_units_and_help_follow_the_conventions() -> None:
             assert sample.name.endswith("_total") == (family.type == "counter"), sample.name
 
 
+def test_labels_of_a_fresh_page_are_plain_words() -> None:
+    labels = {label for family in families(Metrics()) for sample in family.samples for label in sample.labels.values()}
+    assert labels >= {"hit", "empty", "wording", "absent", "bulk"}
+    assert [label for label in labels if not re.fullmatch(r"[\w.+/{}-]+", label)] == []
+
+
 def test_the_page_is_valid_openmetrics_too() -> None:
     """Its parser also checks the order of buckets, and refuses a series that comes twice."""
     metrics = filled()

@@ -22,6 +22,7 @@ from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.errors import (
     CollectionReplaced,
     NotReady,
+    StoreFull,
     StoreUnavailable,
     UnknownCollection,
     VersionMismatch,
@@ -504,6 +505,29 @@ async def test_a_collection_that_cannot_be_copied_does_not_affect_others(
         await eventually(lambda: a.failed_collections == 0)
         await a.current("bad", bad)
         await eventually_leads(a, "bad")
+
+
+async def test_a_full_disk_is_tried_again_later_and_logged_briefly(
+    database: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with first(database.url, tmp_path) as a:
+        await a.write("c", upsert("d", 1))
+
+        def refuse(*_: object) -> None:
+            raise StoreFull("the disk is full")
+
+        monkeypatch.setattr(a.copy, "apply", refuse)
+        with filled_primary(database.url) as elsewhere:
+            for name in ("e", "f", "g"):
+                upsert(name, 2)(elsewhere)
+                await a.followed()
+            await eventually(lambda: a.failed_collections == 1)
+        tried = [record for record in caplog.records if "could not be copied; retrying in 30 s" in record.message]
+        assert [record.exc_info for record in tried] == [None]
+        assert tried[0].message.endswith(": the disk is full")
+        monkeypatch.undo()
+        a.clock.now += RETRY_S
+        await eventually_finds(a, 2, ["d", "e", "f", "g"])
 
 
 async def test_a_replica_with_an_unwritable_copy_does_not_keep_up(

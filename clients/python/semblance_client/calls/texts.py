@@ -62,7 +62,7 @@ def similarity(
         0.671
     """
     body = wire.fields(measure=measure, model=model, explain=explain or None, truncate=truncate)
-    entries = [{"a": a, "b": b} for a, b in pairs]
+    entries = [wire.pair(each) for each in pairs]
     return ListCall(
         "pairs",
         entries,

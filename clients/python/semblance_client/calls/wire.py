@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 from urllib.parse import quote
 
@@ -136,3 +136,10 @@ def post(path: str, body: object, answer: type[A]) -> Call[A]:
 def nothing(body: bytes) -> None:
     """A response without a body."""
     del body
+
+
+def pair(texts: object) -> dict[str, str]:
+    """A pair of texts as it is sent. Raises TypeError."""
+    if not isinstance(texts, str) and isinstance(texts, Iterable) and len(both := list(texts)) == 2:
+        return {"a": both[0], "b": both[1]}
+    raise TypeError(f'pairs are a list such as [("a text", "another text")], and one is {texts!r:.100}')

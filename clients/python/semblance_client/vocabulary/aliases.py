@@ -21,10 +21,13 @@ class Alias(ResponseBody):
     """An alias and its collection."""
 
     name: str
+    """Name of the alias."""
     collection: str
+    """Name of the collection that it leads to."""
 
 
 class AliasList(ResponseBody):
     """All aliases, by name."""
 
     aliases: list[Alias]
+    """All aliases, by name."""

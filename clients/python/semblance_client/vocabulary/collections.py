@@ -112,7 +112,9 @@ class PassageCut(ResponseBody):
     """The cut of documents into passages."""
 
     tokens: int
+    """Most tokens of a passage."""
     overlap: int
+    """Tokens that a passage shares with the one before."""
 
 
 class PassageCount(PassageCut):
@@ -126,6 +128,7 @@ class ReembeddingState(ResponseBody):
     """The model and passages under which a collection is being re-embedded."""
 
     model: str
+    """The model to which the collection moves."""
     space: Space
     passages: PassageCut | None
     """Null where each document is one passage."""
@@ -137,6 +140,7 @@ class Collection(ResponseBody):
     """A collection and its size."""
 
     name: str
+    """Name of the collection."""
     count: int
     """Documents in it."""
     truncated: int
@@ -144,13 +148,18 @@ class Collection(ResponseBody):
     version: str
     """State of the collection; it changes with every write."""
     model: str
+    """Model whose vectors it has."""
     space: Space
     dim: int
+    """Number of dimensions of a vector."""
     precision: str | None
     """Number type in which its model computed the vectors; null if an earlier release created it."""
     measure: str
+    """Measure of its searches."""
     index: str
+    """Index engine."""
     tokens: Annotated[str, documented(enum=["int8", "none"])]
+    """Whether token codes are kept, which measures of tokens need for fast searches."""
     passages: PassageCount | None
     """Null where each document is one passage, truncated to fit."""
     text_fields: list[str] = Field(default_factory=list)
@@ -167,6 +176,7 @@ class CollectionList(ResponseBody):
     """All collections, by name."""
 
     collections: list[Collection]
+    """All collections, by name."""
 
 
 class ReembeddingStep(ResponseBody):
@@ -177,9 +187,11 @@ class ReembeddingStep(ResponseBody):
     left: int
     """Documents that the next model has not embedded yet; at 0 the switch is possible."""
     version: str
+    """Version of the collection, for `min_version` and `if_version`."""
 
 
 class SwitchedVersion(ResponseBody):
     """The first version under the next model."""
 
     version: str
+    """Version of the collection, for `min_version` and `if_version`."""

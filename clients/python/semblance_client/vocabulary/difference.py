@@ -35,6 +35,7 @@ class DifferenceRequest(RequestBody):
     )
 
     query: Text
+    """The text that both documents are compared with."""
     a: NamedDocument
     """A document."""
     b: NamedDocument
@@ -61,6 +62,7 @@ class ComparedDocument(Side):
     """A document: the text of its best passage, all of a document that is not cut."""
 
     id: str
+    """Id of the document."""
     passage: PassageSpan | None
     """Place of that passage in a document that is cut; else null."""
     score: float
@@ -75,9 +77,11 @@ class Partner(ResponseBody):
     """A word of a document that a word of the query is linked to, or an occurrence of a term."""
 
     text: str
+    """The word."""
     start: int
     """Place in the `text` of the document."""
     end: int
+    """One past the last code point."""
     similarity: float | None
     """Null for terms."""
     contribution: float | None
@@ -88,6 +92,7 @@ class Share(ResponseBody):
     """The contribution of a part of the query to the score of a document."""
 
     contribution: float
+    """Its part of the score."""
     partners: list[Partner]
     """Up to three words that a word is linked to, the strongest first; all places of a term."""
 
@@ -103,8 +108,11 @@ class DifferencePart(ResponseBody):
     start: int | None
     """Place of a word in the query; null for other kinds."""
     end: int | None
+    """One past its last code point in the query; null if it is of no word."""
     a: Share
+    """Its part of the score of the first document."""
     b: Share
+    """Its part of the score of the second document."""
     difference: float
     """The contribution to a less that to b."""
 
@@ -122,15 +130,21 @@ class ScoreDifference(ResponseBody):
     """
 
     query: Side
+    """The query."""
     a: ComparedDocument
+    """The first document."""
     b: ComparedDocument
+    """The second document."""
     difference: float
     """Difference of a and b: `combined` of a less that of b."""
     parts: list[DifferencePart]
     """Largest absolute difference first."""
     measure: str
+    """Name of the measure."""
     mode: Annotated[str, documented(enum=["vector", "hybrid"])]
+    """Whether terms count, too."""
     model: str
+    """Name of the model."""
     space: Space
     version: str
     """Of the collection, in which both documents were read."""

@@ -54,8 +54,11 @@ class NewDocument(RequestBody):
     """A document to store."""
 
     id: DocumentId
+    """Id of the document."""
     text: Annotated[String, documented(minLength=1, pattern=TEXT_PATTERN)]
+    """The text."""
     metadata: MetadataObject = Field(default_factory=dict)
+    """Fields of any names, by which searches filter, sort and count."""
     embedding: GivenEmbedding | None = None
     """As `semblance embed` makes it, so that the text is not encoded again; see docs/batches.md."""
 
@@ -84,6 +87,7 @@ class DocumentsRequest(RequestBody):
     )
 
     documents: Annotated[list[ConditionalDocument], Bounded, AtMostDocuments] = Field(min_length=1)
+    """Documents to store."""
     if_similar: IfSimilar | None = None
     """Report documents that are as similar as this. All are stored; none is dropped."""
 
@@ -92,21 +96,27 @@ class SimilarDocument(ResponseBody):
     """A document that was stored, and a similar one of the collection, with their cosine."""
 
     id: str
+    """Id of the document that was stored."""
     like: str
+    """Id of the similar document of the collection."""
     score: float
+    """Their cosine."""
 
 
 class Stored(ResponseBody):
     """Number of stored documents, and the version of the collection that has them."""
 
     upserted: int
+    """Number of stored documents."""
     version: str
+    """Version of the collection, for `min_version` and `if_version`."""
     truncated: list[str]
     """Ids of documents whose text is longer than the model reads."""
     similar: list[SimilarDocument] | None = None
     """Null unless `if_similar` asked, and while this replica lags behind."""
     warnings: Warnings
     usage: Usage
+    """What the request cost."""
 
 
 class RejectedLine(ResponseBody):
@@ -160,8 +170,11 @@ class Document(ResponseBody):
     """A document to store."""
 
     id: str
+    """Id of the document."""
     text: str
+    """The text."""
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
+    """Fields of any names, by which searches filter, sort and count."""
 
     def record(self) -> dict[str, JsonValue]:
         """Id, text and metadata as one row of a table, such as of `pandas.DataFrame`."""
@@ -186,6 +199,7 @@ class DocumentPage(ResponseBody):
     """A page of documents by id."""
 
     documents: list[StoredDocument]
+    """Documents in the order that was asked for."""
     cursor: str | None
     """Asks for the next page; null on the last."""
 
@@ -194,6 +208,7 @@ class MetadataChange(RequestBody):
     """Metadata of a document to set, and to remove."""
 
     id: NamedDocument
+    """Id of the document."""
     metadata: MetadataObject = Field(default_factory=dict)
     """Fields to set; all others stay."""
     remove: list[String] = Field(default_factory=list, max_length=MAX_FIELDS)
@@ -218,18 +233,23 @@ class MetadataRequest(RequestBody):
     )
 
     documents: Annotated[list[MetadataChange], Bounded, AtMostDocuments] = Field(min_length=1)
+    """Changes, each of another document."""
 
 
 class Changed(ResponseBody):
     """Number of documents, and the version with their metadata."""
 
     changed: int
+    """Number of changed documents."""
     version: str
+    """Version of the collection, for `min_version` and `if_version`."""
 
 
 class Deleted(ResponseBody):
     """The version without the deleted documents."""
 
     deleted: int
+    """Number of deleted documents."""
     version: str
+    """Version of the collection, for `min_version` and `if_version`."""
     warnings: Warnings = Field(default_factory=list)

@@ -22,17 +22,20 @@ class DuplicatesRequest(RequestBody):
     """Null is the collection's own."""
     filter: FilterObject = None
     explain: bool = False
+    """Whether to return the parts of each score by words."""
     cursor: Cursor | None = None
     """From an earlier response: goes on after the documents that it has checked."""
     limit: int | None = Field(None, ge=1)
     """Most documents to check; null is 1,000, or all in NDJSON."""
     min_version: VersionText = None
+    """Answer from this version of the collection or a later one."""
 
 
 class Duplicate(ResponseBody):
     """A document of a group."""
 
     id: str
+    """Id of the document."""
     text: str
     """The document, or its passage that is most similar to one of `like`."""
     like: str | None
@@ -53,12 +56,14 @@ class DuplicateGroup(ResponseBody):
     """Two or more documents, all similar enough to the first."""
 
     documents: list[Duplicate]
+    """The documents of the group; all others are similar to the first."""
 
 
 class FoundDuplicates(ResponseBody):
     """Groups that begin with one of the documents checked since the line or page before."""
 
     groups: list[DuplicateGroup]
+    """Groups of near-duplicates."""
     checked: int
     """Number of documents."""
     cursor: str | None
@@ -69,8 +74,10 @@ class DuplicatesPage(FoundDuplicates):
     """A page of groups, and what compared the documents."""
 
     model: str
+    """Name of the model."""
     space: Space
     measure: str
+    """Name of the measure."""
     warnings: Warnings
 
 

@@ -46,7 +46,9 @@ class ExplainRequest(RequestBody):
     )
 
     a: Text
+    """The first text."""
     b: Text | None = None
+    """The second text."""
     id: NamedDocument | None = None
     """A document to use as b."""
     collection: String = Field("default", examples=["default"])
@@ -54,9 +56,11 @@ class ExplainRequest(RequestBody):
     measure: Measure | None = None
     """Null is rcmd_words. Name the measure of a search to see the parts of its scores."""
     model: ModelName | None = None
+    """Name of the model; null is the default."""
     format: Literal["json", "svg", "png", "html"] | None = None
     """Null chooses by the Accept header."""
     granularity: Granularity = "word"
+    """Whether to link tokens or whole words."""
     max_links: int | None = Field(None, ge=0)
     """Strongest links to keep: 200 if null; pictures and pages show all if null."""
     truncate: TruncateField = None
@@ -78,6 +82,7 @@ class Token(ResponseBody):
     """A span of a text: a word, or a token."""
 
     text: str
+    """The part of the text that it is of."""
     start: int
     """First character, counted from 0 in Unicode code points."""
     end: int
@@ -88,6 +93,7 @@ class Side(ResponseBody):
     """One of the two texts, split into the units that links connect."""
 
     text: str
+    """The whole text."""
     truncated: bool
     """Whether only a part of it is compared, which the tokens cover: what was not truncated, or a passage."""
     read_start: int
@@ -95,14 +101,18 @@ class Side(ResponseBody):
     read_end: int
     """One past the last character of that part; the length for all of the text."""
     tokens: list[Token]
+    """The tokens that the model read."""
 
 
 class Link(ResponseBody):
     """A link from token `a` of the first text to token `b` of the second, by position."""
 
     a: int
+    """Number of the token or word of the first text."""
     b: int
+    """Number of the token or word of the second text."""
     similarity: float
+    """Cosine of the two."""
     contribution: float
     """Its share of the score."""
 
@@ -150,7 +160,9 @@ class Explanation(ResponseBody):
     """
 
     score: float
+    """Similarity by the measure, to which the parts sum."""
     measure: str
+    """The measure that was explained."""
     granularity: Annotated[str, documented(enum=["word", "token"])]
     """Whether links connect words or tokens."""
     a: Side
@@ -218,7 +230,9 @@ class PassageSpan(ResponseBody):
     """The place of a passage in the text of its document or in a metadata field, in code points."""
 
     start: int
+    """First code point in the text."""
     end: int
+    """One past the last code point."""
     field: str | None = None
     """The metadata field that the passage is of; null if it is of the text."""
 
@@ -227,6 +241,7 @@ class PairExplanation(Explanation):
     """An explanation, and the model behind it."""
 
     model: str
+    """Name of the model."""
     space: Space
     probability: float | None = None
     """Probability that people call the pair the same; null without a calibration, and if `same` says different."""

@@ -167,7 +167,11 @@ def _filter_of(part: Mapping[str, Any], description: str) -> dict[str, Any]:
         "type": "object",
         "description": description,
         "minProperties": 1,
-        "properties": {"and": parts, "or": parts, "not": part},
+        "properties": {
+            "and": {"description": "Filters that all match.", **parts},
+            "or": {"description": "Filters of which at least one matches.", **parts},
+            "not": {"description": "A filter that does not match.", **part},
+        },
         "additionalProperties": {"anyOf": _CONDITIONS},
     }
 
@@ -250,7 +254,9 @@ class Pair(RequestBody):
     """Two texts to compare."""
 
     a: Text
+    """The first text."""
     b: Text
+    """The second text."""
 
 
 def require_one_of(*names: str, otherwise: str) -> Any:

@@ -33,6 +33,7 @@ class FilesRequest(RequestBody):
     model_config = ConfigDict(json_schema_extra={"examples": [{"files": [{"name": "hours.csv", "content": _CSV}]}]})
 
     files: Annotated[list[SentFile], Bounded] = Field(min_length=1, max_length=MAX_FILES)
+    """Files to read."""
     format: FileFormat | None = None
     """Of all files; by default, the suffix of each tells it."""
     encoding: Annotated[String, Field(max_length=40, examples=["cp1252"])] | None = None
@@ -51,8 +52,11 @@ class FileDocument(ResponseBody):
     place: str
     """Where it is, such as `line 2` or `page 3`."""
     id: Any
+    """Its id in the file; null if it has none."""
     text: str | None
+    """The text."""
     metadata: dict[str, Any]
+    """The other fields."""
 
 
 class FileProblem(ResponseBody):
@@ -61,17 +65,22 @@ class FileProblem(ResponseBody):
     place: str
     """Where it is; empty for the whole file."""
     code: str
+    """Stable; programs may rely on it."""
     detail: str
+    """What is wrong, in words."""
 
 
 class FileContent(ResponseBody):
     """Documents and problems of a file, and how it was read."""
 
     name: str
+    """Name of the file."""
     format: FileFormat | None
+    """Format in which it was read; null if it could not be."""
     encoding: str | None
     """Null where the format has its own."""
     separator: str | None
+    """What separates the fields of a table; null in other formats."""
     columns: list[str] | None
     """Of a table."""
     unnamed: list[int]
@@ -79,11 +88,15 @@ class FileContent(ResponseBody):
     text_fields: list[str]
     """Fields that were named or guessed."""
     id_field: str | None
+    """Field that the ids are from; null if there is none."""
     documents: list[FileDocument]
+    """The documents in it."""
     problems: list[FileProblem]
+    """Rows that cannot be documents, with the reasons."""
 
 
 class FilesRead(ResponseBody):
     """The content of files, in the order of the request."""
 
     files: list[FileContent]
+    """What was read, in the order of the request."""

@@ -62,6 +62,7 @@ class GlossaryRequest(RequestBody):
     )
 
     groups: Annotated[list[GlossaryGroup], Field(max_length=MAX_GROUPS)]
+    """Groups of phrases, in place of the former ones."""
     stems: StemLanguage | None = None
     """A language in which words of a query also find others of their stem, such as *parcels* for *parcel*."""
 
@@ -70,6 +71,8 @@ class Glossary(ResponseBody):
     """The glossary of a collection."""
 
     groups: list[GlossaryGroup]
+    """Groups of phrases."""
     stems: StemLanguage | None
+    """Language whose words are read by their stems; null is none."""
     version: str
     """Of the collection; a search with it as min_version obeys this glossary."""

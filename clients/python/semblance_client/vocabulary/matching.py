@@ -40,9 +40,13 @@ class ValueRange(RequestBody):
     """Bounds of values: numbers, or strings such as dates."""
 
     gt: Bound = None
+    """Greater than this."""
     gte: Bound = None
+    """Greater than or equal to this."""
     lt: Bound = None
+    """Less than this."""
     lte: Bound = None
+    """Less than or equal to this."""
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
@@ -58,6 +62,7 @@ class FacetRequest(RequestBody):
     """A metadata field whose values are counted."""
 
     field: FieldName
+    """Name of the metadata field."""
     values: int = Field(10, ge=0, le=MAX_VALUES)
     """Most values to return, the most frequent ones."""
     ranges: list[ValueRange] = Field(default_factory=list, max_length=MAX_RANGES)
@@ -106,15 +111,20 @@ class FacetValue(ResponseBody):
     """A value, and the number of documents that have it: of a list, each entry counts."""
 
     value: Scalar
+    """The value."""
     count: int
+    """Number of documents that have it."""
 
 
 class Facet(ResponseBody):
     """The most frequent values of a field, and the number of different ones."""
 
     field: str
+    """Name of the metadata field."""
     values: list[FacetValue]
+    """The most frequent values."""
     distinct: int
+    """Number of different values."""
     ranges: list[int] = Field(default_factory=list)
     """Number of documents with a value in each of the ranges that were asked for, in their order."""
 
@@ -123,7 +133,9 @@ class Facets(ResponseBody):
     """Number of documents, and the values of their metadata."""
 
     count: int
+    """Number of documents."""
     facets: list[Facet]
+    """The values of each field that was asked for."""
     exact: bool = True
     """False if documents that were not scored may pass the threshold, too: only candidates are counted."""
 
@@ -137,6 +149,7 @@ class Counted(Facets):
     """Number of matching documents, and the values of their metadata; all exact."""
 
     version: str
+    """Version of the collection, for `min_version` and `if_version`."""
     warnings: Warnings
 
 
@@ -144,7 +157,9 @@ class SortRequest(RequestBody):
     """A metadata field that sorts documents: by type of its values, then by value."""
 
     field: FieldName
+    """Name of the metadata field."""
     descending: bool = False
+    """Whether the largest value comes first."""
 
 
 class ListRequest(RequestBody):
@@ -160,11 +175,13 @@ class ListRequest(RequestBody):
     sort: SortRequest | None = None
     """Null sorts by id; documents without a value come last."""
     limit: int = Field(100, ge=1, le=MAX_PAGE)
+    """Most documents of a page."""
     offset: int = Field(0, ge=0)
     """Documents to leave out first."""
     cursor: Cursor | None = None
     """From the previous page, in place of an offset."""
     min_version: VersionText = None
+    """Answer from this version of the collection or a later one."""
 
     @model_validator(mode="after")
     def _one_place(self) -> Self:
@@ -177,6 +194,7 @@ class MatchingDocuments(DocumentPage):
     """A page of documents that match, and the version in which they do."""
 
     version: str
+    """Version of the collection, for `min_version` and `if_version`."""
     warnings: Warnings
 
 
@@ -198,8 +216,11 @@ class MapPoint(ResponseBody):
     """A document, and its place."""
 
     id: str
+    """Id of the document."""
     x: float
+    """Place along the first principal component."""
     y: float
+    """Place along the second one."""
     text: str
     """Its first 200 characters."""
     value: Scalar
@@ -210,11 +231,13 @@ class DocumentMap(ResponseBody):
     """Documents as points in the plane."""
 
     points: list[MapPoint]
+    """A point for each document that is shown."""
     documents: int
     """Number of matching documents, of which some may have no point."""
     explained: list[float]
     """Shares of the variance of the vectors along x and y."""
     version: str
+    """Version of the collection, for `min_version` and `if_version`."""
     warnings: Warnings
 
 
@@ -229,6 +252,7 @@ class DeleteRequest(RequestBody):
     )
 
     ids: Annotated[list[NamedDocument] | None, Bounded, AtMostDocuments] = Field(None, min_length=1)
+    """Ids of documents to delete; unknown ones are left out."""
     filter: FilterObject = None
     min_version: VersionText = None
     """Filter this version of the collection or a later one."""

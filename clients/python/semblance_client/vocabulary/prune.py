@@ -74,7 +74,9 @@ class DroppedSentence(ResponseBody):
     """A sentence that is left out. Positions count code points."""
 
     start: int
+    """First code point in the text."""
     end: int
+    """One past the last code point."""
     share: float
     """Of the score: what the sentence would add to all kept ones, and to dropped ones that add more."""
     tokens: int
@@ -87,6 +89,7 @@ class KeptSentence(DroppedSentence):
     share: float
     """Of the score: what the sentence adds to those that were chosen before it."""
     text: str
+    """The sentence."""
 
 
 class PrunedDocument(ResponseBody):
@@ -97,6 +100,7 @@ class PrunedDocument(ResponseBody):
     kept: list[KeptSentence]
     """The sentences to read on, in order; none of a document that adds nothing."""
     dropped: list[DroppedSentence]
+    """Sentences that are left out."""
     tokens: int
     """Of all its sentences, special tokens not included."""
 
@@ -114,6 +118,7 @@ class KeptTotals(ResponseBody):
     rest: float
     """Share of the score outside all sentences, and rounding; 1 if nothing matches."""
     kept_tokens: int
+    """Tokens of the kept sentences, special tokens not included."""
     tokens: int
     """Of all sentences, special tokens not included."""
     measure: str
@@ -127,9 +132,12 @@ class Pruned(KeptTotals):
     """
 
     documents: list[PrunedDocument]
+    """The documents, in the order of the request."""
     truncated: bool
     """Whether the query was truncated."""
     model: str
+    """Name of the model."""
     space: Space
     warnings: Warnings
     usage: Usage
+    """What the request cost."""

@@ -16,7 +16,8 @@ WARNINGS: Mapping[str, str] = {
     "empty_text": "A text has no visible character, or no token: it is ranked last, or has the vector of an empty text",
     "filter_type_mismatch": "No document has a value of the condition's type in that field, such as a number",
     "incomplete_search": "The index on another server has too many stale passages: more documents may match",
-    "unknown_filter_field": "No document of the collection has that field in its metadata",
+    "unknown_metadata_field": "No document of the collection has a value to compare in that metadata field",
+    "unread_date": "A date is in another form than ISO 8601: a filter compares it as a string, a boost leaves it out",
     "unread_text": "The model cannot read at least half of a text's letters, or any sign of a text without letters",
 }
 
@@ -53,6 +54,7 @@ class RequestWarning(ResponseBody):
     code: Annotated[str, Field(json_schema_extra={"enum": list(WARNINGS)})]
     """Stable; programs may rely on it."""
     detail: str
+    """What is wrong, in words."""
 
 
 Warnings: TypeAlias = Annotated[
@@ -114,7 +116,9 @@ class Scored(ResponseBody):
     """Fields of every response with scores."""
 
     model: str
+    """Name of the model."""
     space: Space
     measure: str
+    """Name of the measure."""
     calibration: Calibration | None = None
     """Data that the probabilities are fitted to; null if there are none."""

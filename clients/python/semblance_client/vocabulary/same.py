@@ -61,15 +61,18 @@ class SameRequest(RequestBody):
     )
 
     pairs: Annotated[list[Pair] | None, Bounded, AtMostTexts] = Field(None, min_length=1)
+    """Pairs of texts to judge."""
     model: ModelName | None = None
     """Of pairs: a served model that has a paraphrase classifier; null is the default one."""
     text: Text | None = None
+    """A text to compare with the documents of a collection."""
     collection: NamedCollection = "default"
     """Of a text: a collection whose model has a paraphrase classifier."""
     k: int = Field(5, ge=1, le=MAX_NEAREST)
     """Of a text: number of documents, the nearest by cosine."""
     filter: FilterObject = None
     min_version: VersionText = None
+    """Answer from this version of the collection or a later one."""
 
     _known_form = require_one_of("pairs", "text", otherwise=FORMS)
 
@@ -88,8 +91,11 @@ class Place(ResponseBody):
     """Words of a text. Positions count code points."""
 
     start: int
+    """First code point in the text."""
     end: int
+    """One past the last code point."""
     text: str
+    """The words there."""
 
 
 class Reason(ResponseBody):
@@ -102,6 +108,7 @@ class Reason(ResponseBody):
     a: list[Place]
     """The words in the first text; empty if they are in the second one only."""
     b: list[Place]
+    """Places of the words in the second text."""
 
     def __str__(self) -> str:
         a, b = (shortened(_joined(side), SHOWN_CHARS) for side in (self.a, self.b))
@@ -124,6 +131,7 @@ class Verdict(ResponseBody):
     """
 
     verdict: Literal["same", "different", "unsure"]
+    """Whether the texts say the same; `unsure` where that cannot be told."""
     unsure: Unsure | None = None
     """Why the verdict is unsure: nearly even odds, or a text that the classifier is not made for."""
     log_odds: float | None
@@ -190,9 +198,12 @@ class Verdicts(ResponseBody):
     """A verdict for each pair, in their order, or for each document, the highest log-odds first."""
 
     verdicts: list[Verdict]
+    """A verdict on each pair, in the order of the request."""
     bound: FalseHitBound | None
     """The bound on false hits, if one was fitted; without it, a verdict is `same` from log-odds of 1 on."""
     model: str
+    """Name of the model."""
     space: Space
     warnings: Warnings
     usage: Usage
+    """What the request cost."""

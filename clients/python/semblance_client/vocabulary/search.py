@@ -106,7 +106,9 @@ class Boost(RequestBody):
     )
 
     field: FieldName
+    """Metadata field with a date or a number."""
     weight: float = Field(ge=-1, le=1)
+    """The most that it adds to a score; below 0 it subtracts."""
     half_life_days: float | None = Field(None, gt=0, allow_inf_nan=False)
     """The field has dates as ISO 8601 writes them, or seconds since 1970."""
     full_at: float | None = Field(None, gt=0, allow_inf_nan=False)
@@ -141,7 +143,9 @@ class SearchRequest(RequestBody):
     )
 
     query: Text | None = None
+    """The text that is searched for."""
     queries: Annotated[list[Text] | None, Bounded, AtMostTexts] = Field(None, min_length=1)
+    """Several texts to search for."""
     like: NamedDocument | None = None
     """Id of a document that takes the place of a query; of a long one, its first passage."""
     k: Annotated[int, documented(known_maximum="max_k")] = Field(10, ge=1)
@@ -149,6 +153,7 @@ class SearchRequest(RequestBody):
     offset: int = Field(0, ge=0)
     """Number of hits, or of groups, to leave out first; with `k`, at most the maximum of `k`."""
     collection: NamedCollection = "default"
+    """Name of a collection, or an alias of one."""
     measure: Measure | None = None
     """Null is the collection's own."""
     mode: Mode | None = None
@@ -169,9 +174,11 @@ class SearchRequest(RequestBody):
     passages: int = Field(1, ge=1, le=MAX_PASSAGES)
     """Most passages of a hit."""
     min_score: float | None = Field(None, allow_inf_nan=False)
+    """Least score of a hit, by the measure."""
     min_probability: MinProbability = None
     filter: FilterObject = None
     explain: bool = False
+    """Whether to return the parts of each score by words."""
     highlight: HighlightField = None
     """Return the snippet of each hit that makes most of its score, with the words that do."""
     keep: Keep | None = None
@@ -227,11 +234,15 @@ class Passage(ResponseBody):
     """A passage of a document in the results; `start` and `end` count code points."""
 
     text: str
+    """The passage."""
     start: int
+    """First code point in the text."""
     end: int
+    """One past the last code point."""
     field: str | None = None
     """The metadata field that it is of; null if it is of the text."""
     score: float
+    """Its similarity to the query."""
 
 
 class Term(ResponseBody):
@@ -268,21 +279,27 @@ class TermMatch(ResponseBody):
     """How many of the query's codes the document has, which orders the hits before anything else; null if the query
     has none."""
     terms: list[Term]
+    """The terms of the query that the passage has."""
 
 
 class Mark(ResponseBody):
     """Words of a document in code points, and words of the query, the strongest match first."""
 
     start: int
+    """First code point in the document."""
     end: int
+    """One past the last code point."""
     contribution: float
+    """The part of the score."""
     query: list[str]
+    """Words of the query that it matches, the strongest first."""
 
 
 class Highlight(ResponseBody):
     """The snippet of a hit: the marks' contributions, `rest` and `special` sum to `score`."""
 
     text: str
+    """The snippet."""
     start: int
     """First code point of the snippet in the document."""
     end: int
@@ -292,6 +309,7 @@ class Highlight(ResponseBody):
     cut_end: bool
     """Whether the document has text after the snippet."""
     marks: list[Mark]
+    """Words that make the score, the strongest first."""
     rest: float
     """Contribution of all other words of the passage."""
     special: float
@@ -299,13 +317,16 @@ class Highlight(ResponseBody):
     score: float
     """Of the passage, by the measure of the highlights."""
     measure: str
+    """Measure of the highlights."""
 
 
 class BoostPart(ResponseBody):
     """The part of a boost, or of the weight of a text field, in the order of a document."""
 
     field: str
+    """The metadata field, or the text field that has a weight."""
     bonus: float
+    """What it adds to the score."""
 
 
 class DroppedHitSentence(DroppedSentence):
@@ -334,6 +355,7 @@ class HitSentences(ResponseBody):
     kept: list[KeptHitSentence]
     """The sentences to read on; none of a hit that adds nothing to others."""
     dropped: list[DroppedHitSentence]
+    """Sentences that are left out."""
     tokens: int
     """Of all its sentences, special tokens not included."""
 
@@ -342,6 +364,7 @@ class Hit(ResponseBody):
     """A document in the results, with the text of its best passage."""
 
     id: str
+    """Id of the document."""
     score: float
     """That of the best passage, by the measure."""
     rerank_score: float | None = None
@@ -363,12 +386,15 @@ class Hit(ResponseBody):
     passages: list[Passage]
     """The best passages, best first, the one above included; empty unless more than one was asked for."""
     metadata: dict[str, JsonValue]
+    """Its metadata, or those of `fields`."""
     truncated: bool
     """Whether the model did not read all of it."""
     highlight: Highlight | None = None
+    """Its snippet; null unless asked for."""
     sentences: HitSentences | None = None
     """Null without `keep`."""
     explanation: Explanation | None = None
+    """The parts of the score by words; null unless asked for."""
 
     def record(self) -> dict[str, JsonValue]:
         """Id, scores, text and metadata as one row of a table, such as of `pandas.DataFrame`."""
@@ -380,6 +406,7 @@ class Hits(ResponseBody):
     """Results of one query, best first."""
 
     hits: list[Hit]
+    """Documents, best first."""
     facets: Facets | None = None
     """Null unless requested."""
     kept: KeptTotals | None = None
@@ -405,6 +432,7 @@ class SearchResults(Scored):
     """Results in the order of the queries."""
 
     results: list[Hits]
+    """Hits of each query, in the order of the queries."""
     rerank_model: str | None = None
     """The model that orders the hits; null if the measure does."""
     mode: Annotated[str, documented(enum=get_args(Mode))]
@@ -417,6 +445,7 @@ class SearchResults(Scored):
     """Whether each query was truncated."""
     warnings: Warnings
     usage: Usage
+    """What the request cost."""
 
     @property
     def hits(self) -> list[Hit]:

@@ -46,8 +46,11 @@ class SimilarityRequest(RequestBody):
     )
 
     pairs: Annotated[list[Pair] | None, Bounded, AtMostTexts] = Field(None, min_length=1)
+    """Pairs of texts to compare."""
     left: Annotated[list[Text] | None, Bounded, AtMostTexts] = Field(None, min_length=1)
+    """Texts to compare with each of `right`."""
     right: Annotated[list[Text] | None, Bounded, AtMostTexts] = Field(None, min_length=1)
+    """Texts to compare with each of `left`."""
     measure: Measure = "cosine"
     model: ModelName | None = None
     """A served model; null is the default one."""
@@ -83,15 +86,18 @@ class Similarities(Scored):
     """One for each pair, if requested."""
     warnings: Warnings
     usage: Usage
+    """What the request cost."""
 
 
 class SimilarityMatrix(Scored):
     """Scores of each left with each right text: one row for each left text."""
 
     scores: list[list[float]]
+    """A row for each left text, with its score with each right text."""
     probabilities: list[list[float]] | None = None
     """Probabilities that people call the pairs the same; null without a calibration."""
     truncated: list[bool]
     """Whether each left, then each right text was truncated."""
     warnings: Warnings
     usage: Usage
+    """What the request cost."""

@@ -27,7 +27,9 @@ class SuggestRequest(RequestBody):
     )
 
     query: Annotated[String, Field(min_length=1, max_length=1000)]
+    """The beginning of what is typed."""
     collection: NamedCollection = "default"
+    """Name of a collection, or an alias of one."""
     k: int = Field(5, ge=1, le=MAX_SUGGESTIONS)
     """Most suggestions."""
     field: FieldName | None = None
@@ -35,12 +37,14 @@ class SuggestRequest(RequestBody):
     filter: FilterObject = None
     """Only of documents that match."""
     min_version: VersionText = None
+    """Answer from this version of the collection or a later one."""
 
 
 class Suggestion(ResponseBody):
     """A query that begins as that of the request does."""
 
     text: str
+    """What may be typed."""
     field: str | None = None
     """The metadata field that has this value; null where the last word is completed."""
 
@@ -49,5 +53,6 @@ class Suggestions(ResponseBody):
     """Values of the field first, then words, each beginning with those that most documents have."""
 
     suggestions: list[Suggestion]
+    """Values of the field, then words."""
     version: str
     """Of the collection."""

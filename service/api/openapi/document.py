@@ -17,10 +17,23 @@ from semblance.service.api.edge.keys import Guard, scope_of
 from semblance.service.api.edge.origins import READING
 from semblance.service.api.error_shapes import ErrorAnswer, OllamaErrorAnswer, TeiErrorAnswer
 from semblance.service.api.errors import ProblemDetails
-from semblance.service.api.refusals import ANY_BODY, EDGE, KEY, READ_BODY, documented
+from semblance.service.api.openapi.examples import add_examples
+from semblance.service.api.openapi.refusals import ANY_BODY, EDGE, KEY, READ_BODY, documented
 from semblance.service.ports.indexes import AUTO, ENGINES
 from semblance.service.settings import Settings
 
+_GROUPS: Mapping[str, str] = {
+    "compare": "Scores of texts, their embeddings and rankings, whether they say the same, and pruned contexts.",
+    "search": "Documents of a collection by meaning and words, and suggestions while typing.",
+    "explain": "Why two texts, or a query and a document, have their score, as JSON, pages and pictures.",
+    "collections": "Collections, their glossaries and aliases, and the move to another model.",
+    "documents": "Documents of a collection: store, change, list, count, delete, map, near-duplicates, and files.",
+    "caches": "Answers to questions, found again by questions that say the same.",
+    "models": "Models and measures that are served.",
+    "operation": "Whether the service runs and is ready, and its metrics.",
+    "tei": "Routes of Text Embeddings Inference.",
+    "ollama": "Routes of Ollama.",
+}
 _HERE = {"url": "."}  # relative to the document, so that a path prefix before the service stays
 
 
@@ -40,11 +53,17 @@ def install(app: FastAPI, settings: Settings, models: Sequence[str], rerankers: 
         if app.openapi_schema is None:
             _describe_parameters(app)
             described = get_openapi(
-                title=app.title, version=app.version, summary=app.summary, routes=app.routes, servers=[_HERE]
+                title=app.title,
+                version=app.version,
+                summary=app.summary,
+                routes=app.routes,
+                servers=[_HERE],
+                tags=[{"name": name, "description": description} for name, description in _GROUPS.items()],
             )
             completed = _completed(described)
             _describe_refusals(completed, guard)
             app.openapi_schema = _filled(completed, known)
+            add_examples(app.openapi_schema)
         return cast("dict[str, Any]", app.openapi_schema)
 
     app.openapi = openapi  # type: ignore[method-assign]  # as documented by FastAPI

@@ -1,0 +1,1 @@
+"""The OpenAPI document: completed fields, errors of each operation, examples."""
