@@ -63,7 +63,7 @@ class EmbedTask:
 
 @dataclass(frozen=True, slots=True)
 class FileCounts:
-    """Result of a file: numbers of rows and guessed fields, or why it could not be read."""
+    """Result of a file: numbers of rows and guessed fields, or why it was not read."""
 
     rows: int = 0
     refused: int = 0
