@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from semblance.models.errors import BadDataSet
+from semblance.models.files.digests import digest
 from semblance.models.files.tables import Row, read_tsv
 
 
@@ -90,6 +91,11 @@ def labeled_pairs(file: Path, columns: Columns, rows: Iterable[Row] | None = Non
         which = "all" if matches[0] else "none"
         raise BadDataSet(f"{file}: {which} of the pairs match; labels must include both matches and others")
     return LabeledPairs(left, right, matches)
+
+
+def pair_digests(pairs: LabeledPairs) -> list[str]:
+    """The first digits of the SHA-256 of each pair, whichever of its texts is left."""
+    return [digest(pair=sorted(pair))[:16] for pair in zip(pairs.left, pairs.right, strict=True)]
 
 
 def labeled(name: str, task: object, same_from: float | None) -> LabeledPairs:

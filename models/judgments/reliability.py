@@ -122,11 +122,15 @@ def cross_fitted(scores: Doubles, matches: Booleans) -> tuple[Doubles, Integers]
 
 @dataclass(frozen=True, slots=True)
 class MapReliability:
-    """A map fitted to one set of labeled pairs, and its reliability on a set."""
+    """A map fitted to one set of labeled pairs, and its reliability on a set.
+
+    `cross_fitted`: the set is its own, and halves of it were tested by maps of the other half.
+    """
 
     fitted_to: str
     tested_on: str
     reliability: Reliability
+    cross_fitted: bool
 
 
 def reliability_of_maps(
@@ -144,7 +148,8 @@ def reliability_of_maps(
         for tested_on, (scores, matches) in sets.items():
             seen = each.equals(fitted[tested_on])
             probabilities, parts = cross_fitted(scores, matches) if seen else (each(scores), None)
-            yield MapReliability(fitted_to, tested_on, reliability(probabilities, matches, resampling, parts))
+            found = reliability(probabilities, matches, resampling, parts)
+            yield MapReliability(fitted_to, tested_on, found, cross_fitted=seen)
 
 
 def error_cell(error: float, interval: tuple[float, float]) -> str:

@@ -75,6 +75,18 @@ BUILT_IN: Mapping[str, BuiltIn] = {
     ),
 }
 
+_HUB_NAMES = {"all-minilm-l6-v2": "minilm", "all-mpnet-base-v2": "mpnet", "multilingual-e5-small": "multilingual"}
+
+
+def built_in_hint(place: str) -> str:
+    """The end of a message about an unknown name: the built-in model of that name on a hub.
+
+    >>> built_in_hint("sentence-transformers/all-MiniLM-L6-v2"), built_in_hint("org/other")
+    ('; its weights are built in as minilm', '')
+    """
+    known = _HUB_NAMES.get(place.partition("@")[0].rpartition("/")[2].lower())
+    return f"; its weights are built in as {known}" if known else ""
+
 
 def built_in_source(name: str, options: Mapping[str, str]) -> Source:
     """Source of the built-in model of that name.

@@ -48,6 +48,7 @@ class CalibrationFile(BaseModel):
     error_interval: tuple[Share, Share]
     brier: Share
     reliability: list[ReliabilityBin]
+    pair_digests: list[str] = Field(default_factory=list)
     scores: list[float] = Field(min_length=1)
     probabilities: list[Share]
 
@@ -70,11 +71,21 @@ def save_calibration(home: Path, content: CalibrationFile) -> Path:
     Raises:
         OSError: the folder cannot be written to.
     """
-    folder = home / FOLDER
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{content.space[:16]}-{content.measure}.json"
+    file = _file(home, content.space, content.measure)
+    file.parent.mkdir(parents=True, exist_ok=True)
     write_json(file, content.model_dump())
     return file
+
+
+def read_calibration(home: Path, space: str, measure: str) -> CalibrationFile | None:
+    """The calibration of a space and a measure, if there is one. Raises BadCheckpoint."""
+    file = _file(home, space, measure)
+    content = _read(file) if file.exists() else None
+    return content if content is not None and content.space == space else None
+
+
+def _file(home: Path, space: str, measure: str) -> Path:
+    return home / FOLDER / f"{space[:16]}-{measure}.json"
 
 
 def read_calibrations(home: Path, spaces: Collection[str]) -> dict[tuple[str, str], FittedCalibration]:

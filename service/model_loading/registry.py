@@ -18,7 +18,7 @@ from semblance.models.model_files.source import ModelFiles, Source
 from semblance.models.protocols import Encoder
 from semblance.models.text import Truncate
 from semblance.service.errors import ModelUnavailable, UnknownModel
-from semblance.service.model_loading.builtin import BUILT_IN, built_in_source
+from semblance.service.model_loading.builtin import BUILT_IN, built_in_hint, built_in_source
 from semblance.service.model_loading.lazy_loads import LazyLoads
 from semblance.service.model_loading.pulled import hub_name, pulled_folder
 from semblance.service.model_loading.refused_models import RefusedModels
@@ -52,6 +52,7 @@ def read_served(served: str, refused: RefusedModels | None = None) -> dict[str, 
             raise BadCheckpoint(
                 f"SEMBLANCE_MODELS: {entry!r} is neither built in ({', '.join(BUILT_IN)}), nor a path with a slash or "
                 f"org/name, nor of the form name=source?option=value&option=value, with a new name of {_LETTERS}"
+                f"{built_in_hint(entry)}"
             )
         if name in (*models, *refused):
             raise BadCheckpoint(f"SEMBLANCE_MODELS: {name!r} is listed twice: give one another name, by name=source")
@@ -189,9 +190,12 @@ def source_of(source: str) -> Source:
     path, pulled = Path(place).expanduser(), hub_name(place)
     if path.name == place and not path.exists():
         known = [*BUILT_IN]
-        guess = did_you_mean(place, known)
+        guess = built_in_hint(place) or did_you_mean(place, known)
         raise BadCheckpoint(f"no built-in model ({', '.join(known)}), file or folder is named {place!r}{guess}")
-    return Source(path if pulled is None or path.exists() else pulled_folder(pulled), options)
+    try:
+        return Source(path if pulled is None or path.exists() else pulled_folder(pulled), options)
+    except BadCheckpoint as error:
+        raise BadCheckpoint(f"{error}{built_in_hint(place)}") from error
 
 
 class LazyModels:

@@ -15,7 +15,7 @@ import pytest
 from tests.integration.conftest import Api, code_of, served
 from tests.support.command_line import semblance
 from tests.support.running_service import running_process
-from tests.support.text_files import write_table
+from tests.support.text_files import write, write_table
 
 NOUNS = ("cat", "train", "violin", "river", "teacher", "storm", "market", "bridge", "doctor", "garden")
 NAME = "small questions"
@@ -27,6 +27,7 @@ class Calibrated(NamedTuple):
     api: Api
     file: dict[str, Any]
     bound: dict[str, Any]
+    home: Path
 
 
 def labeled_pairs(folder: Path) -> Path:
@@ -53,7 +54,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Calibrated]:
     assert re.search(r"0\.01 +\W needs 299", ran.stdout)
     [bound] = (home / "calibrations" / "same").iterdir()
     with served(home, sample="1") as (_, api):
-        yield Calibrated(api, *(json.loads(each.read_text("utf-8")) for each in (file, bound)))
+        yield Calibrated(api, json.loads(file.read_text("utf-8")), json.loads(bound.read_text("utf-8")), home)
 
 
 def expected(service: Calibrated, scores: Any) -> Any:
@@ -67,6 +68,19 @@ def test_the_file_tells_its_data_and_reliability(service: Calibrated) -> None:
     assert sum(each["pairs"] for each in file["reliability"]) == 120
     low, high = file["error_interval"]
     assert low <= file["error"] <= high < 0.3
+
+
+def test_an_evaluation_says_which_pairs_the_map_has_seen(service: Calibrated, tmp_path: Path) -> None:
+    rows = labeled_pairs(tmp_path).read_text("utf-8").splitlines()
+    part = write(tmp_path / "part.tsv", *rows[:60], "A new pair.\tOf other words.\t0", *rows[-20:])
+    options = ("evaluate", "--calibrate", "--measure", "rcmd_words", "--draws", "100", "--sets")
+    ran = semblance(*options, f"labels:{part}", SEMBLANCE_HOME=str(service.home))
+    assert ran.returncode == 0, ran.stderr
+    said = f"rcmd_words: 79 of the 80 pairs of labels:{part} are among those that {NAME} (stored) was fitted to"
+    assert said in ran.stderr
+    assert "lowest with precision 95" in ran.stdout
+    ran = semblance(*options, f"labels:{tmp_path / 'pairs.tsv'}", SEMBLANCE_HOME=str(service.home))
+    assert "was fitted to:" not in ran.stderr, "it is tested by cross-fitting"
 
 
 def test_scores_of_pairs_come_with_probabilities(service: Calibrated) -> None:

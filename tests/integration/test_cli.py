@@ -39,6 +39,7 @@ def test_models_lists_the_models_to_serve() -> None:
     assert ran.returncode == 0
     assert "minilm" in ran.stdout
     assert "256" in ran.stdout
+    assert ran.stdout.count(" semblance_assets/model ") == 4, "the path above it would take three lines of 80 columns"
 
 
 def test_export_writes_a_folder_once(small: Path, tmp_path: Path) -> None:

@@ -163,6 +163,8 @@ COMMANDS: Mapping[str, Run | Serve | Parse] = {
     # evaluation
     "semblance evaluate --sets labels:questions.csv "
     "--columns sentence1=question1,sentence2=question2,label=is_duplicate": Run(),
+    "semblance evaluate --sets labels:questions.csv "
+    "--columns sentence1=question1,sentence2=question2,label=is_duplicate --measure cosine,rcmd,rcmd_words": Run(),
     "semblance evaluate --sets ranking:OUT/ranking/threads.jsonl": Run(),
     "semblance evaluate --model minilm": FIGURES,
     "semblance evaluate --url http://127.0.0.1:8000 "

@@ -16,7 +16,7 @@ from semblance.models.errors import BadDataSet, SemblanceError
 from semblance.models.judgments.bootstrap import Resampling
 from semblance.models.judgments.centered_isotonic import centered_isotonic
 from semblance.models.judgments.pair_scorer import PairScorer
-from semblance.models.judgments.pairs import GradedPairs, LabeledPairs, labeled
+from semblance.models.judgments.pairs import GradedPairs, LabeledPairs, labeled, pair_digests
 from semblance.models.judgments.reliability import Reliability, Scored, cross_fitted, error_cell, reliability
 from semblance.models.judgments.user_tables import PAIR_LAYOUTS, read_user_data, renamed_columns
 from semblance.models.protocols import Encoder
@@ -135,16 +135,17 @@ def _fit_all(encoder: Encoder, measures: Sequence[str], pairs: LabeledPairs, dat
     with loop_bars(Console(stderr=True)) as track:
         scores = PairScorer(encoder, track).scores(measures, pairs.left, pairs.right)
     matches = np.asarray(pairs.matches, np.bool_)
-    return [_fit(encoder.name, encoder.space, each, data, (scores[each], matches)) for each in measures]
+    digests = pair_digests(pairs)
+    return [_fit(encoder, each, data, (scores[each], matches), digests) for each in measures]
 
 
-def _fit(model: str, space: str, measure: str, data: str, scored: Scored) -> CalibrationFile:
+def _fit(encoder: Encoder, measure: str, data: str, scored: Scored, digests: list[str]) -> CalibrationFile:
     scores, matches = scored
     fitted, found = centered_isotonic(scores, matches), _held_out_reliability(scores, matches)
     bins = zip(found.predicted.tolist(), found.observed.tolist(), found.pairs, strict=True)
     return CalibrationFile(
-        model=model,
-        space=space,
+        model=encoder.name,
+        space=encoder.space,
         measure=measure,
         data=data,
         pairs=len(matches),
@@ -153,6 +154,7 @@ def _fit(model: str, space: str, measure: str, data: str, scored: Scored) -> Cal
         error_interval=found.interval,
         brier=found.brier,
         reliability=[ReliabilityBin(predicted=p, observed=share, pairs=pairs) for p, share, pairs in bins],
+        pair_digests=digests,
         scores=fitted.scores.tolist(),
         probabilities=fitted.probabilities.tolist(),
     )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import typer
 from rich.console import Console
 from rich.filesize import decimal
@@ -11,10 +14,21 @@ from semblance.models.errors import BadCheckpoint
 from semblance.service.cli.toolbox.console import TextTable, print_line, print_table
 from semblance.service.cli.toolbox.exits import exit_on
 from semblance.service.cli.toolbox.options import Served
+from semblance.service.model_loading.builtin import PACKAGE
 from semblance.service.model_loading.pulled import pulled_models
 from semblance.service.model_loading.refused_models import RefusedModels
 from semblance.service.model_loading.registry import read_rerankers, read_served
 from semblance.service.settings import read_settings
+
+
+def _short(folder: Path) -> str:
+    """A folder of the installed package without those above it.
+
+    >>> _short(Path("/opt/venv/lib/semblance_assets/model")), _short(Path("/models/mine"))
+    ('semblance_assets/model', '/models/mine')
+    """
+    _, inside, below = str(folder).rpartition(f"{os.sep}{PACKAGE}{os.sep}")
+    return f"{PACKAGE}{os.sep}{below}" if inside else below
 
 
 def models(model: Served = None) -> None:
@@ -42,7 +56,7 @@ def models(model: Served = None) -> None:
             files.pooling,
             str(files.max_tokens or "as the network"),
             files.space[:12],
-            str(files.location),
+            _short(files.location),
         )
     for name, reranker in rerankers.items():
         network = reranker.network

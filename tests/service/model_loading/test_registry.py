@@ -181,6 +181,18 @@ def test_unknown_options_and_files_are_rejected_by_name(
         read_source(source.format(glove=glove, counts=counts, map=tmp_path / "map"))
 
 
+def test_unknown_names_lead_to_the_built_in_models() -> None:
+    for name, message in (
+        ("all-MiniLM-L6-v2", "is named 'all-MiniLM-L6-v2'; its weights are built in as minilm$"),
+        ("sentence-transformers/all-mpnet-base-v2@main", "semblance pull .*; its weights are built in as mpnet$"),
+        ("org/nope", "semblance pull org/nope`$"),
+    ):
+        with pytest.raises(BadCheckpoint, match=message):
+            read_source(name)
+    with pytest.raises(BadCheckpoint, match=r"SEMBLANCE_MODELS: 'all-MiniLM-L6-v2' is .* are built in as minilm$"):
+        read_served("all-MiniLM-L6-v2")
+
+
 def test_paths_have_the_name_of_their_last_part(small: Path, tmp_path: Path) -> None:
     folder = tmp_path / "Mine-v1.5"
     folder.symlink_to(small, target_is_directory=True)

@@ -13,6 +13,7 @@ from semblance_lab.evaluation.statistics import ThresholdCurve
 from semblance_lab.evaluation.typical_scores import TypicalScores
 
 MARK = "*"  # marks a significant difference to the baseline
+PRECISE = 0.95  # precision whose lowest threshold is marked
 
 
 def tables(evaluation: Evaluation) -> Iterator[TextTable]:
@@ -61,17 +62,21 @@ def typical_table(model: str, scores: Iterable[TypicalScores]) -> TextTable:
 
 
 def threshold_table(name: str, thresholds: ThresholdCurve) -> TextTable:
-    """Thresholds about a tenth of the recall apart, and the one with the highest F1."""
+    """Thresholds about a tenth of the recall apart, of the best F1, and of precision 95."""
+    marks = {thresholds.best: " best F1"}
+    if (precise := np.flatnonzero(thresholds.precision >= PRECISE)).size:
+        lowest = int(precise[-1])
+        marks[lowest] = f"{marks.get(lowest, '')} lowest with precision {100 * PRECISE:.0f}"
     shown = sorted(
         {
             *np.searchsorted(thresholds.recall, np.arange(1, 10) / 10).tolist(),
-            thresholds.best,
+            *marks,
             len(thresholds.recall) - 1,
         }
     )
     rows = tuple(
         (
-            f"{thresholds.thresholds[i]:.4f}{' best F1' if i == thresholds.best else ''}",
+            f"{thresholds.thresholds[i]:.4f}{marks.get(i, '')}",
             *(f"{100 * each[i]:.1f}" for each in (thresholds.precision, thresholds.recall, thresholds.f1)),
         )
         for i in shown
