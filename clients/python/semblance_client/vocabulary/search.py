@@ -169,8 +169,8 @@ class SearchRequest(RequestBody):
     """A second stage: this model reads the query with the best passage of each candidate, and orders the hits. Its
     score has no words; thresholds, highlights and explanations are of the first stage."""
     candidates: Annotated[int | None, documented(known_maximum="max_candidates")] = Field(None, ge=1)
-    """Documents that a measure other than cosine or `rerank_model` rescores, or that terms find; null is 100, or
-    offset and k, twice that in modes hybrid and auto."""
+    """Documents that a measure other than cosine or `rerank_model` rescores, or that terms find; null is 100, and
+    doubles for later hits. With sort, group_by, diversity or rerank_model it is 100 or k, on every page."""
     passages: int = Field(1, ge=1, le=MAX_PASSAGES)
     """Most passages of a hit."""
     min_score: float | None = Field(None, allow_inf_nan=False)
