@@ -21,8 +21,8 @@ class Rcmd(BestMatches):
     Departs from the authors' code on exact ties: there every tied pair counts, and the parts sum to more than the
     score; here the lowest index wins. Special tokens count in n, m and the matches, as in that code.
 
-    Prefer it for pairs of sentences; for short queries over long documents see `rcmd1`, to rescore the hits of a search
-    `rcmd1_words`.
+    Prefer it for pairs of sentences whose links matter; for short queries over long documents see `rcmd1`, to rescore
+    the hits of a search `rcmd1_words`.
 
     Costs n m d multiplications a pair.
 
