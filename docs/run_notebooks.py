@@ -49,4 +49,4 @@ def executed(file: Path, url: str) -> NotebookNode:
 if __name__ == "__main__":
     with running_service(sample="1") as address:
         for each in NOTEBOOKS:
-            nbformat.write(executed(each, address), each)
+            nbformat.write(executed(each, address), each)  # type: ignore[no-untyped-call]
