@@ -115,8 +115,7 @@ class Glossary:
             if occurrence.phrase in self.ignored:
                 terms = [term for term in terms if term not in inside]
             elif equals := tuple(self.phrases[other] for other in self.equals(occurrence.phrase)):
-                more = {term: term._replace(alternatives=term.alternatives + equals) for term in inside}
-                terms = [more.get(term, term) for term in terms]
+                terms = [term._replace(alternatives=equals) if term in inside else term for term in terms]
         return terms
 
     def read(self, embeddings: TokenEmbeddings) -> TokenEmbeddings:

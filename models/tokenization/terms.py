@@ -63,8 +63,7 @@ class Term(NamedTuple):
     All other terms of a query also find parts of codes.
 
     Attributes:
-        alternatives: phrases, each by its words, that are as good as the term of a query: by a glossary, or as a
-            code that is joined otherwise.
+        alternatives: phrases, each by its words, that are as good as the term of a query, by a glossary.
         stems: language of a query in which the word also finds others of its stem; empty for none.
     """
 
@@ -92,21 +91,14 @@ def document_terms(text: str) -> Iterator[Term]:
 def query_terms(text: str) -> list[Term]:
     """The terms to search for, each once: pairs of characters where there are any.
 
-    A code of letters and digits also finds those that are joined by a hyphen, an underscore or nothing.
-
     >>> [term.text for term in query_terms("the E-4711 and the 東京都")]
     ['the', 'e', '4711', 'e-4711', 'and', '東京', '京都']
-    >>> query_terms("ERR4012")[0].alternatives
-    (('err-4012',), ('err_4012',))
     """
     terms: dict[str, Term] = {}
     for term in _terms_in(text, lambda characters: _pairs(characters) if len(characters) > 1 else characters):
         if term.text not in terms or terms[term.text].kind == "part":
             terms[term.text] = term
-    return [
-        each._replace(alternatives=_joined_otherwise(each.text)) if each.kind == "code" else each
-        for each in terms.values()
-    ]
+    return list(terms.values())
 
 
 def atoms(text: str) -> list[Term]:
@@ -188,13 +180,17 @@ def is_code(term: str) -> bool:
     return digits >= _CODE_DIGITS or (0 < digits < len(term) and not _ORDINAL.fullmatch(term))
 
 
-def _joined_otherwise(code: str) -> tuple[tuple[str, ...], ...]:
-    """Other forms of a code that has letters and digits, and nothing else but joints."""
+def joined_otherwise(code: str) -> list[str]:
+    """Other forms of a code of letters and digits, joined by a hyphen, an underscore or nothing.
+
+    >>> joined_otherwise("err4012"), joined_otherwise("4711-12")
+    (['err-4012', 'err_4012'], [])
+    """
     runs = _RUN.findall(code)
     if not _LETTERS_AND_DIGITS.fullmatch(code) or all(map(str.isdigit, runs)) or not any(map(str.isdigit, runs)):
-        return ()
-    forms = {joint.join(parts) for parts in (_JOINT.split(code), runs) for joint in ("-", "_", "")}
-    return tuple((form,) for form in sorted(forms - {code}))
+        return []
+    forms = (joint.join(parts) for parts in (_JOINT.split(code), runs) for joint in ("-", "_", ""))
+    return [form for form in dict.fromkeys(forms) if form != code]
 
 
 def _terms_in(text: str, of_unspaced: Callable[[Sequence[Term]], Iterable[Term]]) -> Iterator[Term]:

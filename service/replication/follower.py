@@ -23,15 +23,17 @@ from semblance.service.replication.retries import log_failure
 
 log = logging.getLogger(__name__)
 
-RETRY_S = 30.0  # a collection that could not be copied is tried again after this
+RETRY_S = 30.0  # a collection that could not be copied is tried again after this, or when it changes
 
 
 @dataclass(slots=True)
 class _FailedCopy:
     """A collection that could not be copied; `stale` if an earlier version is served."""
 
+    collection: Collection
     stale: bool
     retry_at: float
+    log_from: float  # further failures are not logged before
 
 
 class Follower:
@@ -200,18 +202,21 @@ class Follower:
 
     def _try(self, name: str, source: Collection | None, act: Callable[[], None]) -> None:
         """Run `act`, so that a collection that cannot be copied does not keep the others from it."""
-        failed = self._failed.get(name)
-        if failed is not None and self._clock() < failed.retry_at:
+        failed, now = self._failed.get(name), self._clock()
+        if failed is not None and failed.collection == source and now < failed.retry_at:
             return
         try:
             act()
         except (StoreUnavailable, Stopped):
             raise
         except Exception as error:  # noqa: BLE001 - it is logged
-            log_failure(log, f"collection {name} could not be copied; retrying in {RETRY_S:g} s", error)
+            log_from = failed.log_from if failed else now
+            if now >= log_from:
+                log_failure(log, f"collection {name} could not be copied; retrying in {RETRY_S:g} s at most", error)
+                log_from = now + RETRY_S
             if source is not None:
                 stale = any(collection.name == name for collection, _ in self._copy.sizes())  # only complete ones
-                self._failed[name] = _FailedCopy(stale, self._clock() + RETRY_S)
+                self._failed[name] = _FailedCopy(source, stale, self._clock() + RETRY_S, log_from)
         else:
             self._failed.pop(name, None)
 

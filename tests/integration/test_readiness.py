@@ -131,7 +131,9 @@ def starting(folder: Path, database_url: str) -> Iterator[tuple[int, subprocess.
     }
     with (folder / "log").open("wb") as log:
         command = [sys.executable, "-m", SEMBLANCE, "serve"]
+        before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup ignores it, which a process would inherit
         process = subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=log, stderr=log)
+        signal.signal(signal.SIGHUP, before)
     try:
         yield port, process
     finally:

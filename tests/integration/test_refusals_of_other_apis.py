@@ -59,7 +59,7 @@ def check_tei_error(answer: httpx2.Response, code: str) -> str:
         ("/v2/rerank", {"documents": ["x"] * 2000, "explain": True}, 400, "out_of_range", "top_n"),
         ("/v2/rerank", {"model": "nosuch"}, 404, "unknown_model", None),
         ("/v2/rerank", {"model": "minilm@nosuch"}, 400, "unknown_measure", None),
-        ("/v2/rerank", {"measure": "nosuch"}, 400, "unknown_measure", None),
+        ("/v2/rerank", {"measure": "nosuch"}, 400, "unknown_measure", "measure"),
         ("/v2/rerank", NO_UNIT, 400, "not_explainable", None),
         ("/v1/embeddings", {"input": ""}, 400, "empty_text", "input"),
         ("/v1/embeddings", {"input": []}, 400, "out_of_range", "input"),
@@ -83,7 +83,7 @@ def check_tei_error(answer: httpx2.Response, code: str) -> str:
         ("/score", {"text_1": "a", "text_2": [" "]}, 400, "empty_text", "text_2"),
         ("/score", {"text_1": "a", "text_2": [3]}, 400, "invalid_value", "text_2"),
         ("/score", {"text_1": "a", "text_2": MANY}, 400, "out_of_range", "text_2"),
-        ("/score", {"text_1": "a", "text_2": "b", "measure": "nosuch"}, 400, "unknown_measure", None),
+        ("/score", {"text_1": "a", "text_2": "b", "measure": "nosuch"}, 400, "unknown_measure", "measure"),
     ],
 )
 def test_invalid_requests_are_refused(

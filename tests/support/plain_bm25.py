@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TypeVar
 
-from semblance.models.tokenization.terms import Term, document_terms, query_terms
+from semblance.models.tokenization.terms import document_terms, query_terms
 
 Row = TypeVar("Row")
 
@@ -16,15 +16,9 @@ def bm25_scores(texts: Mapping[Row, str], query: str) -> dict[Row, float]:
     mean = sum(len(terms) for terms in rows.values()) / max(len(rows), 1)
     scores = dict.fromkeys(rows, 0.0)
     for term in query_terms(query):
-        counts = {row: sum(_finds(term, each) for each in terms) for row, terms in rows.items()}
-        n = sum(map(bool, counts.values()))
+        n = sum(any(map(term.finds, terms)) for terms in rows.values())
         idf = math.log(1 + (len(rows) - n + 0.5) / (n + 0.5))
         for row, terms in rows.items():
-            if tf := counts[row]:
+            if tf := sum(map(term.finds, terms)):
                 scores[row] += idf * tf * 2.2 / (tf + 1.2 * (0.25 + 0.75 * len(terms) / mean))
     return scores
-
-
-def _finds(term: Term, other: Term) -> bool:
-    """Whether a term of a query, or a form of it that is joined otherwise, finds one of a document."""
-    return term.finds(other) or (other.text,) in term.alternatives

@@ -24,7 +24,7 @@ from semblance.service.usecases.search.good_matches import Evidence, GoodMatches
 from semblance.service.usecases.search.params import SearchParams
 from semblance.service.usecases.search.rescoring import INDEX_MEASURE, PassageScorer
 from semblance.service.usecases.search.session import ATTEMPTS, SearchSession
-from semblance.service.usecases.search.spelling import read_as, written_out
+from semblance.service.usecases.search.spelling import as_joined, read_as, written_out
 from semblance.service.usecases.text_embedder import InputText, TextEmbedder, TextEmbeddings, Truncation
 
 
@@ -80,6 +80,7 @@ class Search:
             params = replace(params, mode="vector")
         params = replace(params, glossary=glossary_of(collection))
         params = await written_out(params, index, self._access)
+        params = await as_joined(params, index, self._access)
         params = await read_as(params, index, self._access, self._texts, encoder)
         params, queries = await self._encoded(params, encoder, want)
         reranker = await self._rerankers.get(request.rerank_model) if request.rerank_model is not None else None

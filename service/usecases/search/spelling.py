@@ -11,7 +11,7 @@ from semblance_client.vocabulary.search import SearchRequest
 from semblance.models.protocols import Encoder
 from semblance.models.text import TokenizedText
 from semblance.models.tokenization.function_words import is_function_word
-from semblance.models.tokenization.terms import Term, places
+from semblance.models.tokenization.terms import Term, joined_otherwise, places, query_terms
 from semblance.service.ports.documents import CutDocuments
 from semblance.service.ports.indexes import IndexReader, WordInDocument
 from semblance.service.replication.access import CollectionAccess
@@ -35,6 +35,26 @@ async def written_out(params: SearchParams, index: IndexReader, access: Collecti
         return text
 
     if not glossary or not params.request.typos or not index.has_terms or params.mode == "lexical":
+        return params
+    texts = await access.search(lambda _: [read(query.text) for query in params.queries])
+    return _read(params, [new if new != query.text else None for query, new in zip(params.queries, texts, strict=True)])
+
+
+async def as_joined(params: SearchParams, index: IndexReader, access: CollectionAccess) -> SearchParams:
+    """The search with other queries where documents have a code only joined otherwise."""
+
+    def read(text: str) -> str:
+        codes = [term for term in query_terms(text) if term.kind == "code"]
+        for term in sorted(codes, key=lambda code: -code.start):
+            forms = joined_otherwise(term.text)
+            own, *others = index.passages_with([[each] for each in (term.text, *forms)], params.where)
+            if not own and any(others):
+                form = forms[others.index(max(others))]
+                written = form.upper() if text[term.start : term.end].isupper() else form
+                text = text[: term.start] + written + text[term.end :]
+        return text
+
+    if not params.request.typos or not index.has_terms or params.mode == "vector":
         return params
     texts = await access.search(lambda _: [read(query.text) for query in params.queries])
     return _read(params, [new if new != query.text else None for query, new in zip(params.queries, texts, strict=True)])
