@@ -5,6 +5,8 @@ Its addresses are relative, so that a path prefix before the service stays.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -12,6 +14,8 @@ from fastapi import FastAPI
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
 
+from semblance.models.tokenization.terms import Term
+from semblance.service.indexes.terms.bm25 import Bm25, TextTerms
 from semblance.service.rendering.html.help_pages import CONTENTS, HelpPages
 from semblance.service.turns import in_thread
 
@@ -35,7 +39,7 @@ def install(app: FastAPI, style: str) -> None:
         if name in pages.pictures:
             return FileResponse(pages.pictures[name], headers=headers)
         if q and not name:
-            return HTMLResponse(await in_thread(pages.found, q, style), headers=headers)
+            return HTMLResponse(await in_thread(pages.found, q, style, _scored), headers=headers)
         html = await in_thread(pages.html, name, style)
         if html is not None:
             return HTMLResponse(html, headers=headers)
@@ -43,6 +47,19 @@ def install(app: FastAPI, style: str) -> None:
         if meant not in pages.names:
             raise HTTPException(404)
         return RedirectResponse("../" * name.count("/") + meant)
+
+
+def _scored(texts: Sequence[str], terms: Sequence[Term]) -> Sequence[tuple[int, float]]:
+    """Positions and scores of the texts that have some of the terms, by BM25."""
+    return _index(tuple(texts)).best(terms, len(texts), None)
+
+
+@lru_cache(maxsize=1)
+def _index(texts: tuple[str, ...]) -> Bm25:
+    index = Bm25()
+    for text in texts:
+        index.add(TextTerms.of(text))
+    return index
 
 
 def _root() -> Path:

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import json
-import math
 import posixpath
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TypeAlias
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
-from Stemmer import Stemmer
 
+from semblance.models.tokenization.terms import Term, places, query_terms
 from semblance.service.rendering.html.page import render
 
 CONTENTS = "docs/README"
 MOST_FOUND = 20  # sections of a search
 SHOWN = 220  # characters of each
+
+Scored: TypeAlias = Callable[[Sequence[str], Sequence[Term]], Iterable[tuple[int, float]]]
 
 _PAGES = (
     "README.md",
@@ -33,7 +34,6 @@ _PAGES = (
 )
 _PICTURES = ("docs/images/*", "service/adapters/*/*.png")
 _LATE = ("CHANGELOG", "CONTRIBUTING", "docs/decisions/")  # which hardly anybody looks for
-_WORD = re.compile(r"[^\W\d_]+")
 _SUFFIX = re.compile(r"\.(md|ipynb)$")
 _HEADING = re.compile(r"^#{1,6} (.+)$")
 _FENCE = re.compile(r"^\s*(```|~~~)")
@@ -94,29 +94,27 @@ class HelpPages:
         title = next(self._sections(name)).title
         return _page(title, content, "../" * name.count("/"), style)
 
-    def found(self, query: str, style: str) -> str:
-        """The sections with words of a query, as HTML with links, by BM25.
+    def found(self, query: str, style: str, scored: Scored) -> str:
+        """The sections with words of a query, as HTML with links.
 
         Decisions and the list of changes count half.
+
+        Args:
+            query: as typed.
+            style: as for `html`.
+            scored: positions and scores of the texts that have some of the terms.
         """
         sections = [section for name in self._files for section in self._sections(name)]
-        stems = [Counter(_stems(f"{(section.title + ' ') * 3}{section.text}")) for section in sections]
-        idf = {
-            stem: math.log(1 + len(sections) / count)
-            for stem in set(_stems(query))
-            if (count := sum(stem in each for each in stems))
+        terms = [term._replace(stems="en") for term in query_terms(query)]
+        scores = {
+            sections[place]: score / 2 if sections[place].page.startswith(_LATE) else score
+            for place, score in scored([f"{(each.title + ' ') * 3}{each.text}" for each in sections], terms)
         }
-        mean = sum(each.total() for each in stems) / len(stems)
-
-        def score(place: int) -> float:
-            counts, length = stems[place], stems[place].total()
-            found = sum(idf[stem] * counts[stem] / (counts[stem] + 0.5 + length / mean) for stem in idf)
-            return found / 2 if sections[place].page.startswith(_LATE) else found
-
-        best = sorted(range(len(sections)), key=score, reverse=True)[:MOST_FOUND]
+        best = sorted(scores, key=lambda section: -scores[section])[:MOST_FOUND]
         listed = [
-            (f"{each.page}#{each.anchor}", each.title, each.page, _part_with(each.text, idf))
-            for each in (sections[place] for place in best if score(place) > score(best[0]) / 2)
+            (f"{each.page}#{each.anchor}", each.title, each.page, _part_with(each.text, terms))
+            for each in best
+            if scores[each] > scores[best[0]] / 2
         ]
         return render(
             "help_search.html", title=f"“{query}”", root="", style=style, query=query, listed=listed, contents=CONTENTS
@@ -186,24 +184,15 @@ def slug(heading: str) -> str:
     return _NO_SLUG.sub("", _MARKUP.sub("", heading).lower()).strip().replace(" ", "-")
 
 
-def _stems(text: str) -> list[str]:
-    return list(_stemmer().stemWords(_WORD.findall(text.lower())))
-
-
-def _part_with(text: str, idf: Mapping[str, float]) -> str:
-    """The sentences of a section from the one that has most of the words on, shortened."""
+def _part_with(text: str, terms: Sequence[Term]) -> str:
+    """The sentences of a section from the one that has most of the terms on, shortened."""
     sentences = re.split(r"(?<=[.:|]) ", " ".join(_MARKUP.sub("", text).split()))
     parts = [" ".join(sentences[i:])[:SHOWN] for i in range(len(sentences))]
-    return max(parts, key=lambda part: sum(idf.get(stem, 0.0) for stem in set(_stems(part))))
+    return max(parts, key=lambda part: sum(map(bool, places(part, terms).values())))
 
 
 def _page(title: str, content: Markup, root: str, style: str) -> str:
     return render("help.html", title=title, content=content, root=root, style=style, query="", contents=CONTENTS)
-
-
-@cache
-def _stemmer() -> Stemmer:
-    return Stemmer("english")
 
 
 @cache

@@ -90,7 +90,7 @@ class Lookup(ResponseBody):
     """Of the collection that was read."""
     warnings: Warnings
     usage: Usage
-    """What the request cost."""
+    """Cost of the request."""
 
 
 class CacheStoreRequest(RequestBody):
@@ -134,4 +134,4 @@ class CacheStored(ResponseBody):
     """When it expires; null is never."""
     warnings: Warnings
     usage: Usage
-    """What the request cost."""
+    """Cost of the request."""

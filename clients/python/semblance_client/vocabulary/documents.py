@@ -116,7 +116,7 @@ class Stored(ResponseBody):
     """Null unless `if_similar` asked, and while this replica lags behind."""
     warnings: Warnings
     usage: Usage
-    """What the request cost."""
+    """Cost of the request."""
 
 
 class RejectedLine(ResponseBody):

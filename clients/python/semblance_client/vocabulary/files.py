@@ -67,7 +67,7 @@ class FileProblem(ResponseBody):
     code: str
     """Stable; programs may rely on it."""
     detail: str
-    """What is wrong, in words."""
+    """Description of the problem."""
 
 
 class FileContent(ResponseBody):
@@ -80,7 +80,7 @@ class FileContent(ResponseBody):
     encoding: str | None
     """Null where the format has its own."""
     separator: str | None
-    """What separates the fields of a table; null in other formats."""
+    """Separator of the fields of a table; null in other formats."""
     columns: list[str] | None
     """Of a table."""
     unnamed: list[int]
@@ -99,4 +99,4 @@ class FilesRead(ResponseBody):
     """The content of files, in the order of the request."""
 
     files: list[FileContent]
-    """What was read, in the order of the request."""
+    """The files that were read, in the order of the request."""

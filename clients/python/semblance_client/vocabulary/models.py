@@ -67,7 +67,7 @@ class Measure(ResponseBody):
     name: str
     """Name of the measure."""
     summary: str
-    """What it computes."""
+    """Its definition in a sentence."""
     reference: str
     """Where it was published."""
     bounds: tuple[float | None, float | None]
