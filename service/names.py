@@ -28,5 +28,5 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     >>> did_you_mean("colection", ["collection", "k"]), did_you_mean("x", ["collection", "k"])
     (': did you mean `collection`?', '')
     """
-    close = process.extractOne(name[:_MAX_CHARS], known, scorer=fuzz.ratio, processor=str.lower, score_cutoff=_LEAST)
+    close = process.extractOne(name[:_MAX_CHARS], [*known], scorer=fuzz.ratio, processor=str.lower, score_cutoff=_LEAST)
     return f": did you mean `{close[0]}`?" if close else ""

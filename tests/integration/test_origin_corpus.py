@@ -144,7 +144,7 @@ def test_errors_are_reported_and_no_step_is_half_done(tmp_path: Path) -> None:
         ((good, "--exclude", "evaluation"), "--exclude evaluation needs a folder of data: pass --data"),
         ((good, "--exclude", "nosuch"), "nosuch"),
         ((good, "--config", str(config)), "bad.yaml cannot be read as YAML"),
-        ((good, "--config", str(typo)), "typo.yaml, for Origin: corpus.held_uot: Extra inputs are not permitted"),
+        ((good, "--config", str(typo)), "typo.yaml, for Origin: corpus.held_uot: there is no such setting"),
         ((good, "--out", str(mine)), f"{mine}/corpus already exists"),
     ):
         out = tmp_path / "out"

@@ -199,9 +199,9 @@ BAD: dict[str, tuple[str, list[str], str, str]] = {
         "clrcmd",
         ["temprature: 1"],
         "",
-        "temprature: there is no such setting, did you mean temperature?",
+        "temprature: there is no such setting: did you mean `temperature`?",
     ),
-    "a setting of nothing": ("clrcmd", ["xyzzy: 1"], "", "xyzzy: Extra inputs are not permitted"),
+    "a setting of nothing": ("clrcmd", ["xyzzy: 1"], "", "xyzzy: there is no such setting"),
     "a column that the recipe lacks": (
         "sbert_nli",
         ["fields: {label: x}"],

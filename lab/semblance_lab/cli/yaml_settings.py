@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeVar
 
@@ -10,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from semblance.models.errors import SemblanceError
+from semblance.service.names import did_you_mean
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -44,5 +44,6 @@ def read_yaml_settings(
 def _problem(error: ErrorDetails, kind: type[BaseModel]) -> str:
     """The problem of a setting; for an unknown one, a similar name."""
     name = ".".join(map(str, error["loc"]))
-    close = get_close_matches(name, kind.model_fields, n=1) if error["type"] == "extra_forbidden" else []
-    return f"{name or 'it'}: {f'there is no such setting, did you mean {close[0]}?' if close else error['msg']}"
+    is_unknown = error["type"] == "extra_forbidden"
+    said = f"there is no such setting{did_you_mean(name, kind.model_fields)}" if is_unknown else error["msg"]
+    return f"{name or 'it'}: {said}"
