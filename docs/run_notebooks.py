@@ -5,7 +5,6 @@ python -m docs.run_notebooks
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import nbformat
@@ -16,7 +15,6 @@ from tests.support.running_service import running_service
 
 FOLDER = Path(__file__).parent / "notebooks"
 ADDRESS = "http://127.0.0.1:8000"
-NOTEBOOKS: Sequence[Path] = sorted(FOLDER.glob("*.ipynb"))
 
 
 def read(file: Path) -> NotebookNode:
@@ -48,5 +46,5 @@ def executed(file: Path, url: str) -> NotebookNode:
 
 if __name__ == "__main__":
     with running_service(sample="1") as address:
-        for each in NOTEBOOKS:
+        for each in sorted(FOLDER.glob("*.ipynb")):
             nbformat.write(executed(each, address), each)  # type: ignore[no-untyped-call]

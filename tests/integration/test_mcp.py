@@ -5,19 +5,23 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from mcp import Client, StdioServerParameters
 
 from tests.integration.conftest import Api
 from tests.support.project import PROJECT
 from tests.support.running_service import SEMBLANCE
 
+if TYPE_CHECKING:
+    from mcp import Client, StdioServerParameters
+
 PAIR = {"a": "my parcel never came", "b": "my package has not arrived"}
 
 
 def server(url: str) -> StdioServerParameters:
+    from mcp import StdioServerParameters  # which takes seconds
+
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
     return StdioServerParameters(
         command=sys.executable, args=["-m", SEMBLANCE, "mcp", "--url", url], env=environment, cwd=PROJECT
@@ -26,6 +30,8 @@ def server(url: str) -> StdioServerParameters:
 
 @pytest.fixture(scope="module")
 async def client(url: str) -> AsyncIterator[Client]:
+    from mcp import Client
+
     async with Client(server(url)) as client:
         yield client
 
@@ -88,6 +94,8 @@ async def test_refusals_tell_the_model_what_to_change(client: Client) -> None:
 
 
 async def test_an_unreachable_service_is_named() -> None:
+    from mcp import Client
+
     async with Client(server("http://127.0.0.1:9")) as client:
         unreachable: Any = await client.call_tool("explain", PAIR)
     assert unreachable.is_error

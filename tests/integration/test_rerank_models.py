@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import mcp
 import pytest
 from semblance_client import AsyncClient, Client
 from sentence_transformers import CrossEncoder
 
-from semblance.service.mcp_tools import build_server
 from tests.integration.conftest import Api, code_of, require_no_internal_errors, served, total
 from tests.support.cross_encoders import QUERY, TEXTS, save_cross_encoder
 from tests.support.small_model import edit
@@ -254,6 +252,10 @@ def test_the_client_names_rerank_models(api: Api, folders: dict[str, Path]) -> N
 
 
 async def test_a_language_model_is_told_the_scores(api: Api) -> None:
+    import mcp  # which takes seconds
+
+    from semblance.service.mcp_tools import build_server
+
     options = {"query": QUERY, "rerank_model": "bert", "k": 3}
     async with AsyncClient(str(api.http.base_url)) as own, mcp.Client(build_server(own)) as client:
         answer: Any = await client.call_tool("search", options)

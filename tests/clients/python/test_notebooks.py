@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from bs4 import BeautifulSoup
 
-from docs.run_notebooks import NOTEBOOKS, executed, read
 from semblance.service.rendering.html.help_pages import HelpPages
 from tests.support.project import PROJECT
 
+NOTEBOOKS = sorted((PROJECT / "docs" / "notebooks").glob("*.ipynb"))
 NUMBER = re.compile(r"-?\d+\.\d+")
 
 
@@ -30,6 +30,8 @@ def shown(notebook: Any) -> Iterator[Mapping[str, Any]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)
 def test_a_notebook_shows_what_it_has_shown_before(file: Path, url: str) -> None:
+    from docs.run_notebooks import executed, read  # which takes two seconds
+
     kept, now = ([*shown(each)] for each in (read(file), executed(file, url)))
     masked = [[{kind: NUMBER.sub("#", text) for kind, text in cell.items()} for cell in run] for run in (kept, now)]
     assert masked[1] == masked[0], "run scripts/docs"
@@ -40,6 +42,8 @@ def test_a_notebook_shows_what_it_has_shown_before(file: Path, url: str) -> None
 
 
 def test_notebooks_draw_explanations_and_are_pages_of_the_help() -> None:
+    from docs.run_notebooks import read
+
     assert [file.stem for file in NOTEBOOKS] == ["honest-cache", "search-my-folder", "why-alike"]
     pages = [cell["text/html"] for cell in shown(read(NOTEBOOKS[2])) if "text/html" in cell]
     assert any("by rcmd_words" in page and "kitten" in page for page in pages)
