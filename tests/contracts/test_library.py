@@ -137,9 +137,11 @@ def test_a_misspelt_model_names_the_one_that_was_meant() -> None:
         semblance.similarity("a", "b", model="minilm-gradet")
 
 
-def test_the_examples_of_the_page_print_what_it_shows() -> None:
+@pytest.mark.parametrize("page", ["library", "coming-from"])
+def test_the_examples_of_a_page_print_what_it_shows(page: str) -> None:
     names: dict[str, object] = {}
-    for block in filter(lambda each: each.language == "python", blocks(PROJECT / "docs" / "library.md")):
+    examples = [each for each in blocks(PROJECT / "docs" / f"{page}.md") if each.language == "python"]
+    for block in [each for each in examples if "semblance_client" not in each.code]:  # those have a test of the client
         with redirect_stdout(StringIO()) as printed:
             exec(block.code, names)
         assert printed.getvalue() == block.shown
