@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from semblance.models.embeddings import Doubles, TokenEmbeddings
     from semblance.models.errors import SemblanceError
-    from semblance.models.protocols import Encoder
+    from semblance.models.protocols import Encoder, Similarity
     from semblance.models.runtime import Compute
     from semblance.models.text import Role, TokenizedText, Truncate
 
@@ -68,6 +68,8 @@ __all__ = [
     "measures",
     "similarity",
 ]
+
+_BLOCK = 2048  # pairs with tokens in memory: 250 MB for sentences with 384 dimensions a token
 
 _MODULES = {
     "Compute": "semblance.models.runtime",
@@ -130,7 +132,7 @@ def encode(
 def encode(
     texts: str | Iterable[str], *, model: Model = "minilm-graded", role: Role = "query", truncate: Truncate = "END"
 ) -> TokenEmbeddings | list[TokenEmbeddings]:
-    """Encode a text, or those of a list as one batch, with token vectors; `pooled()` of each is the text's own.
+    """Encode a text, or those of a list, with token vectors; `pooled()` of each is the text's own.
 
     Args:
         texts: a text, or a list, a tuple, an array or a column of a table of them.
@@ -144,10 +146,10 @@ def encode(
         BadCheckpoint, MissingExtra: as `load`.
         TypeError: an argument is none of these.
     """
-    from semblance.models.encoders.checked import encode_checked  # noqa: PLC0415 - imports numpy
+    from semblance.models.encoders.batches import encode_in_batches  # noqa: PLC0415 - imports numpy
 
     listed, encoder = _listed(texts, "texts", str), _encoder(model)
-    found = encode_checked(encoder, encoder.tokenize(listed, role, truncate), "tokens")
+    found = encode_in_batches(encoder, encoder.tokenize(listed, role, truncate), "tokens")
     return found[0] if isinstance(texts, str) else found
 
 
@@ -159,14 +161,24 @@ def similarity(  # type: ignore[overload-overlap]  # a str is also a sequence of
 
 @overload
 def similarity(
-    a: Text | Iterable[Text], b: Text | Iterable[Text], *, measure: str = "cosine", model: Model = "minilm-graded"
+    a: Text | Iterable[Text],
+    b: Text | Iterable[Text],
+    *,
+    measure: str = "cosine",
+    model: Model = "minilm-graded",
+    paired: bool = False,
 ) -> Doubles: ...
 
 
 def similarity(
-    a: Text | Iterable[Text], b: Text | Iterable[Text], *, measure: str = "cosine", model: Model = "minilm-graded"
+    a: Text | Iterable[Text],
+    b: Text | Iterable[Text],
+    *,
+    measure: str = "cosine",
+    model: Model = "minilm-graded",
+    paired: bool = False,
 ) -> float | Doubles:
-    """Score two texts, or every text of a list with every text of another.
+    """Score two texts, or every text of a list with every text of another, or with the one at its place.
 
     What exceeds the length of the model is not read, as `TokenizedText.truncated` tells.
 
@@ -176,15 +188,18 @@ def similarity(
         measure: one of `measures()`; higher is more similar.
         model: a built-in name, a folder or a file, loaded once; a loaded model; or a `SentenceTransformer`, which is
             prepared at every call: `load` does it once.
+        paired: whether each text of a list is scored with the text at the same place of the other list.
 
     Returns:
-        The score of two texts; if one is a list, the scores (len(a), len(b)), where a single text counts as a list.
+        The score of two texts; if one is a list, the scores (len(a), len(b)), where a single text counts as a list;
+        with `paired`, the scores (len(a),).
 
     Raises:
         BadTexts, ModelFailed: as `encode`.
         UnknownName: no such measure.
         BadCheckpoint, MissingExtra: as `load`.
         TypeError: an argument is none of these.
+        ValueError: lists that are paired have different lengths.
     """
     from semblance.models.alignment.pairwise import score_all_pairs  # noqa: PLC0415 - imports numpy
     from semblance.models.catalogue import similarity as find  # noqa: PLC0415 - imports numpy
@@ -192,6 +207,8 @@ def similarity(
 
     found = find(measure)
     left, right = _listed(a, "a", str, TokenEmbeddings), _listed(b, "b", str, TokenEmbeddings)
+    if paired:
+        return _paired(found, left, right, model)
     embedded = _embedded([*left, *right], model)
     scores = score_all_pairs(found, embedded[: len(left)], embedded[len(left) :])
     one = isinstance(a, str | TokenEmbeddings) and isinstance(b, str | TokenEmbeddings)
@@ -247,6 +264,20 @@ def _listed(given: object, argument: str, *kinds: type) -> list[Any]:
         if not isinstance(each, kinds):
             raise TypeError(f"{argument} must be a text or a list of texts: at {position} stands {each!r}")
     return listed
+
+
+def _paired(measure: Similarity, left: list[Text], right: list[Text], model: Model) -> Doubles:
+    """The scores of the texts at the same places, in blocks that bound the memory of tokens. Raises ValueError."""
+    import numpy as np  # noqa: PLC0415 - takes longer than the package
+
+    if len(left) != len(right):
+        raise ValueError(f"paired lists must have the same length, not {len(left):,} and {len(right):,}")
+    scores: list[float] = []
+    for start in range(0, len(left), _BLOCK):
+        own = left[start : start + _BLOCK]
+        embedded = _embedded([*own, *right[start : start + _BLOCK]], model)
+        scores += map(measure.score, embedded[: len(own)], embedded[len(own) :])
+    return np.array(scores, np.float64)
 
 
 def _embedded(texts: Iterable[Text], model: Model) -> list[TokenEmbeddings]:

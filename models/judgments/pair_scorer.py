@@ -8,11 +8,11 @@ import numpy as np
 
 from semblance.models.catalogue import required_vectors, similarity
 from semblance.models.embeddings import Doubles, TokenEmbeddings, Want
+from semblance.models.encoders.batches import batches
 from semblance.models.encoders.checked import encode_checked
 from semblance.models.protocols import Encoder, Track
 from semblance.models.text import Role, TokenizedText
 
-BATCH_TOKENS = 2048  # padded tokens in a batch: more is no faster on a CPU
 PAIRS_PER_BLOCK = 2048  # pairs with tokens in memory: 250 MB for sentences with 384 dimensions a token
 
 
@@ -59,18 +59,6 @@ class PairScorer:
 
     def _encode(self, tokenized: Sequence[TokenizedText], want: Want) -> Iterator[tuple[str, TokenEmbeddings]]:
         """Yield each text with its embeddings."""
-        for batch in self.track(_batches(tokenized), "encoding"):
+        for positions in self.track(batches(tokenized), "encoding"):
+            batch = [tokenized[at] for at in positions]
             yield from zip([each.text for each in batch], encode_checked(self._encoder, batch, want), strict=True)
-
-
-def _batches(tokenized: Sequence[TokenizedText]) -> list[list[TokenizedText]]:
-    """Batches of texts of similar length, longest first so that lack of memory shows at once."""
-    batches: list[list[TokenizedText]] = []
-    room = 0
-    for text in sorted(tokenized, key=len, reverse=True):
-        if room < len(text) or not batches:
-            batches.append([])
-            room = max(BATCH_TOKENS, len(text))
-        batches[-1].append(text)
-        room -= len(batches[-1][0])
-    return batches

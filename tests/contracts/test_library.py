@@ -99,6 +99,19 @@ def test_lists_give_a_matrix() -> None:
         np.testing.assert_allclose(semblance.similarity(a, b, measure="rcmd"), expected, atol=1e-6)
 
 
+@pytest.mark.parametrize("measure", ["cosine", "rcmd"])
+def test_paired_lists_give_the_score_of_each_pair(measure: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(semblance, "_BLOCK", 2)
+    left = ["Owls hoot.", "It rains.", "a cat " * 40]
+    right = semblance.encode(["An owl is heard.", "Rain falls.", "It rains."])
+    scores = semblance.similarity(pd.Series(left), right, measure=measure, paired=True)
+    one_by_one = [semblance.similarity(*pair, measure=measure) for pair in zip(left, right, strict=True)]
+    np.testing.assert_allclose(scores, one_by_one, atol=1e-6)
+    assert semblance.similarity([], [], paired=True).shape == (0,)
+    with pytest.raises(ValueError, match="paired lists must have the same length, not 3 and 2"):
+        semblance.similarity(left, right[:2], paired=True)
+
+
 def test_what_is_no_text_or_no_model_is_refused() -> None:
     with pytest.raises(TypeError, match="two texts, or their embeddings"):
         semblance.explain(["a cat"], ["a dog"])  # type: ignore[arg-type]
@@ -124,9 +137,11 @@ def test_a_misspelt_model_names_the_one_that_was_meant() -> None:
         semblance.similarity("a", "b", model="minilm-gradet")
 
 
-def test_the_examples_of_the_page_print_what_it_shows() -> None:
+@pytest.mark.parametrize("page", ["library", "coming-from"])
+def test_the_examples_of_a_page_print_what_it_shows(page: str) -> None:
     names: dict[str, object] = {}
-    for block in filter(lambda each: each.language == "python", blocks(PROJECT / "docs" / "library.md")):
+    examples = [each for each in blocks(PROJECT / "docs" / f"{page}.md") if each.language == "python"]
+    for block in [each for each in examples if "semblance_client" not in each.code]:  # those have a test of the client
         with redirect_stdout(StringIO()) as printed:
             exec(block.code, names)
         assert printed.getvalue() == block.shown

@@ -116,11 +116,47 @@ def test_a_body_in_another_encoding_is_told_so(api: Api, path: str) -> None:
         ("/search", {"like": "none"}, "unknown_document", "/like"),
         ("/search", {"query": "x", "measure": "none"}, "unknown_measure", "/measure"),
         ("/explain", {"a": "x", "b": "y", "measure": "none"}, "unknown_measure", "/measure"),
+        ("/explain", {"a": "x", "id": "none"}, "unknown_document", "/id"),
+        ("/explain/difference", {"query": "x", "a": "shipping-001", "b": "none"}, "unknown_document", "/b"),
     ],
 )
 def test_unknown_names_are_pointed_to(api: Api, path: str, body: object, code: str, pointer: str) -> None:
     [part] = api.post(path, body).json()["errors"]
     assert (part["code"], part["pointer"]) == (code, pointer)
+
+
+def test_unknown_parameters_are_pointed_to(api: Api) -> None:
+    page = api.http.get("/explain/difference", params={"query": "x", "a": "none", "b": "nil"}).json()
+    assert [each["pointer"] for each in page["errors"]] == ["/a", "/b"]
+
+
+WRONG = [
+    {"id": "1", "text": "fine"},
+    {"id": "2", "text": " ", "metadata": {"title": "A lamp"}},
+    {"id": "3", "text": "\ud800"},
+    {"id": "1", "text": "fine", "color": "red"},
+    {"id": "4", "text": 7},
+    {"id": "5", "text": "", "metadata": None},
+    7,
+]
+
+
+def test_one_answer_names_all_wrong_documents(api: Api) -> None:
+    api.collection("wrong", text_fields=["title"])
+    refused = api.post("/collections/wrong/documents", {"documents": WRONG}).json()["errors"]
+    assert sorted((each["pointer"], each["code"]) for each in refused) == [
+        ("/documents/0/id", "duplicate_id"),
+        ("/documents/2/text", "ill_formed_text"),
+        ("/documents/3/color", "unknown_field"),
+        ("/documents/3/id", "duplicate_id"),
+        ("/documents/4/text", "invalid_value"),
+        ("/documents/5/metadata", "invalid_value"),
+        ("/documents/5/text", "empty_text"),
+        ("/documents/6", "invalid_value"),
+    ]
+    well_formed = [WRONG[0], WRONG[0], {"id": "5", "text": ""}]
+    refused = api.post("/collections/wrong/documents", {"documents": well_formed}).json()["errors"]
+    assert [each["code"] for each in refused] == ["duplicate_id", "duplicate_id", "empty_text"]
 
 
 def test_unknown_documents_of_a_change_are_pointed_to(api: Api) -> None:
@@ -153,7 +189,7 @@ def test_other_shapes_tell_each_kind_of_problem_once(api: Api) -> None:
     mixed = api.post("/embed", {"inputs": [" ", 7, " ", None]}).json()["error"]
     assert mixed == "/inputs/1 and 1 more: it must be a string"
     kinds = api.post("/v1/embeddings", {"input": ["x", 7.5], "dimensions": -1}).json()["message"]
-    assert re.findall(r"/\w+(?:/\d)?(?=: )", kinds) == ["/input/1", "/dimensions", "/model"]
+    assert re.findall(r"/\w+(?:/\d)?(?=: )", kinds) == ["/input/1", "/dimensions"]
 
 
 def test_many_kinds_of_problems_are_cut_with_a_count() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -180,7 +181,7 @@ def test_calibration_of_labeled_pairs(tmp_path: Path) -> None:
     labels, file = f"labels:{tmp_path / 'labels.tsv'}", tmp_path / "curve.json"
     ran = semblance("evaluate", "--calibrate", "--sets", labels, "--measure", "rcmd", "--json", str(file))
     assert ran.returncode == 0, ran.stderr
-    assert "best F1" in ran.stdout
+    assert re.search(r"best F1[ │]+\d+\.\d \[\d+\.\d, \d+\.\d\]", ran.stdout)
     curve = json.loads(file.read_text("utf-8"))["thresholds"]["rcmd"][labels]
     assert curve["threshold"] == sorted(curve["threshold"], reverse=True)
     assert curve["recall"][-1] == 1.0

@@ -99,7 +99,7 @@ def compare_and_explain(client: GeneratedClient) -> None:
 
 
 def call_as_others(client: GeneratedClient) -> None:
-    body = client.EmbeddingsRequest(input_=[TEXT], model=client.EmbeddingsRequestModel.MINILM, dimensions=8)
+    body = client.EmbeddingsRequest(input_=[TEXT], model=client.EmbeddingsRequestModelType0.MINILM, dimensions=8)
     assert len(client.call("embed_texts", body=body).data[0].embedding) == 8
     texts = ["A dog.", TEXT]
     body = client.RerankRequest(query=TEXT, documents=texts, top_n=1, relevant_spans=client.SpansIn(threshold=0.05))
@@ -135,7 +135,7 @@ def call_as_others(client: GeneratedClient) -> None:
     assert first.embeddings == second.embeddings.float_
     split = client.call("tokenize_as_cohere", body=client.CohereTokenizeRequest(text=TEXT))
     assert split.tokens == [each.id for each in tokens if not each.special]
-    empty = client.EmbeddingsRequest(input_="", model=client.EmbeddingsRequestModel.MINILM)
+    empty = client.EmbeddingsRequest(input_="", model=client.EmbeddingsRequestModelType0.MINILM)
     status, refusal = client.answer("embed_texts", body=empty)
     assert (status, refusal.error.code) == (400, "empty_text")
 

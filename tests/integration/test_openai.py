@@ -66,6 +66,12 @@ def test_fewer_dimensions_are_the_first_ones_normalized(api: Api, dimensions: in
     assert np.abs(cut - expected).max() < 1e-6
 
 
+def test_without_a_model_the_default_one_embeds(api: Api) -> None:
+    [default] = [each["name"] for each in api.get("/models")["models"] if each["default"]]
+    body = {"input": TEXTS}
+    assert api.ok("/v1/embeddings", body) == api.ok("/v1/embeddings", {**body, "model": default})
+
+
 def test_a_string_is_a_list_of_one(api: Api) -> None:
     answer = embed(api, TEXTS[0])
     [only] = answer["data"]

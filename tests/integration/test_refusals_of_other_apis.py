@@ -102,7 +102,6 @@ def test_other_paths_of_the_same_requests_refuse_alike(api: Api, path: str) -> N
 
 def test_every_missing_field_is_named(api: Api) -> None:
     for body, code, param, said in (
-        ({"input": "fine"}, "missing_field", "model", "/model"),
         ({"model": "minilm"}, "missing_field", "input", "/input"),
         ([1], "invalid_value", None, ""),
         ({"model": "minilm", "input": [""] * 100}, "empty_text", "input", "/input/0 and 99 more: "),

@@ -251,10 +251,13 @@ def roc_auc(scores: Doubles, matches: Booleans, counts: Doubles | None = None) -
 class ThresholdCurve:
     """Precision, recall and F1 (t,) at each threshold: t distinct scores, the highest first.
 
-    `best` is the index of the threshold with the highest F1; of several, the highest threshold.
+    `best` is the index of the threshold with the highest F1; of several, the highest threshold. `taken` pairs (t,)
+    score a threshold or more, and `matching` of them (t,) match.
     """
 
     thresholds: Doubles
+    taken: Doubles
+    matching: Doubles
     precision: Doubles
     recall: Doubles
     f1: Doubles
@@ -270,10 +273,11 @@ def threshold_curve(scores: Doubles, matches: Booleans) -> ThresholdCurve:
     """
     ones = np.ones((1, len(scores)))
     (matching,), (others,) = (np.cumsum(each, axis=1) for each in _at_scores(scores, matches)(ones))
-    precision = ratio(matching, matching + others)
+    taken = matching + others
+    precision = ratio(matching, taken)
     recall = ratio(matching, np.full_like(matching, matching[-1]))
-    f1 = ratio(2 * matching, matching + others + matching[-1])
-    return ThresholdCurve(np.unique(scores)[::-1], precision, recall, f1, int(f1.argmax()))
+    f1 = ratio(2 * matching, taken + matching[-1])
+    return ThresholdCurve(np.unique(scores)[::-1], taken, matching, precision, recall, f1, int(f1.argmax()))
 
 
 def _at_scores(scores: Doubles, matches: Booleans) -> Callable[[Doubles], tuple[Doubles, Doubles]]:

@@ -136,8 +136,8 @@ class EmbeddingsRequest(DeploymentEmbeddingsRequest):
         },
     )
 
-    model: ModelName
-    """A served model, by its name in GET /models."""
+    model: ModelName | None = None
+    """A served model, by its name in GET /models; null is the default model."""
 
 
 class EncodedEmbedding(Described):
@@ -193,7 +193,7 @@ async def embed_as_azure(
 
 
 async def _vectors(
-    body: DeploymentEmbeddingsRequest, model: str, embed: Embed, models: LazyModels, settings: Settings
+    body: DeploymentEmbeddingsRequest, model: str | None, embed: Embed, models: LazyModels, settings: Settings
 ) -> Response:
     encoder = await models.get(model)
     require_at_most("/output_dimension", body.output_dimension or 0, encoder.dim, "dimensions")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
 from semblance_client.vocabulary.documents import (
     Changed,
     Deleted,
@@ -18,12 +19,15 @@ from semblance_client.vocabulary.documents import (
 from semblance_client.vocabulary.fields import CURSOR_PATTERN, VERSION_PATTERN
 from semblance_client.vocabulary.matching import MAX_PAGE
 
+from semblance.models.errors import SemblanceError
 from semblance.service.api.edge.context import context_of
 from semblance.service.api.ndjson import MEDIA_TYPE, StoreReport, StreamAnswer, answer_lines, read_lines
 from semblance.service.api.parameters import CollectionInPath, DocumentInPath, collection_of
 from semblance.service.api.paths import DOCUMENTS
 from semblance.service.api.routing import StrictRoute, Use
+from semblance.service.errors import pointer_to
 from semblance.service.observability.metrics import Metrics
+from semblance.service.ports.documents import Document
 from semblance.service.services import Services
 from semblance.service.settings import Settings
 from semblance.service.usecases.documents.index import IndexDocuments
@@ -42,7 +46,10 @@ class _NdjsonRoute(StrictRoute):
         async def handler(request: Request) -> Response:
             if context_of(request.scope).streamed:
                 return await _store_lines(request)
-            return await as_json(request)
+            try:
+                return await as_json(request)
+            except RequestValidationError as error:
+                raise RequestValidationError([*error.errors(), *await _more_problems(request, error)]) from error
 
         return handler
 
@@ -80,8 +87,8 @@ _NDJSON_DOCS = {
 async def store_documents(name: CollectionInPath, body: DocumentsRequest, documents: Use[StoreDocuments]) -> Stored:
     """Store documents in one transaction, all or none; an id that exists is replaced.
 
-    A 422 names every document, by its position, that the first failing check rejects: fields, then `if_version`, ids
-    that repeat, texts, embeddings. A text with an `embedding` is not encoded.
+    A 422 names every document, by its position, with wrong fields, ids that repeat and texts that cannot be read. Only
+    without these are `if_version` and embeddings checked. A text with an `embedding` is not encoded.
 
     NDJSON, sent as `application/x-ndjson` with one document a line, such as `{"id": "1", "text": "A text."}`, and any
     number of lines, is stored in batches of at most 256. Once a batch is on disk, a line of the response
@@ -89,6 +96,35 @@ async def store_documents(name: CollectionInPath, body: DocumentsRequest, docume
     lines with the same id in a batch, the last is stored; `upserted` counts all.
     """
     return await documents.store(name, body)
+
+
+async def _more_problems(request: Request, error: RequestValidationError) -> list[dict[str, Any]]:
+    """Ids that repeat and texts that cannot be stored, named beside the wrong fields."""
+    given = error.body.get("documents") if isinstance(error.body, dict) else None
+    services: Services = request.app.state.services
+    if not isinstance(given, list) or len(given) > services[Settings].max_documents:
+        return []
+    documents = {i: each for i, fields in enumerate(given) if (each := _readable(fields))}
+    try:
+        name = await collection_of(request.path_params["name"], request)
+        problems = await services[IndexDocuments].problems_of(name, documents)
+    except SemblanceError:  # the fields are wrong, whatever else there is
+        return []
+    named = {pointer_to(*each["loc"][1:]) for each in error.errors()}
+    return [
+        {"type": each.code, "loc": ("body", *each.pointer.split("/")[1:]), "msg": each.detail}
+        for each in problems
+        if each.pointer not in named
+    ]
+
+
+def _readable(fields: object) -> Document | None:
+    """A document of a body whose fields may be wrong; None without an id and a text."""
+    match fields:
+        case {"id": str(doc_id), "text": str(text), **others}:
+            metadata = others.get("metadata")
+            return Document(doc_id, text, metadata if isinstance(metadata, dict) else {})
+    return None
 
 
 async def _store_lines(request: Request) -> Response:

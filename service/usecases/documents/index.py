@@ -72,7 +72,8 @@ class IndexDocuments:
             UnknownCollection, SpaceMismatch, InvalidRequest, WriteConflict, DocumentChanged, VersionMismatch: see
                 semblance.service.errors.
         """
-        check_distinct([document.id for document in documents])
+        if repeated_ids({i: document.id for i, document in enumerate(documents)}):
+            raise InvalidRequest(await self.problems_of(name, dict(enumerate(documents))))
         return await retry_on_conflict(
             lambda: self._store(name, documents, if_versions or {}, bulk=bulk),
             "other writers kept changing the same documents",
@@ -82,19 +83,30 @@ class IndexDocuments:
         """Raise UnknownCollection or SpaceMismatch if collection `name` cannot be written to here."""
         await self._encoders(await self._access.read_primary(lambda store: store.collection(name)))
 
-    async def check(self, name: str, documents: Sequence[Document]) -> None:
-        """Check that documents can be stored, which may repeat ids.
+    async def problems_of(self, name: str, documents: Mapping[int, Document]) -> list[Problem]:
+        """Ids that repeat, and texts that cannot be stored, of documents by their places.
+
+        Raises:
+            UnknownCollection, SpaceMismatch: see semblance.service.errors.
+        """
+        problems = repeated_ids({i: document.id for i, document in documents.items()})
+        try:
+            await self.check(name, documents)
+        except InvalidRequest as error:
+            problems += error.problems
+        return problems
+
+    async def check(self, name: str, documents: Mapping[int, Document]) -> None:
+        """Check that documents can be stored, by their places in a request; they may repeat ids.
 
         Raises:
             UnknownCollection, SpaceMismatch, InvalidRequest: see semblance.service.errors.
         """
         collection = await self._access.read_primary(lambda store: store.collection(name))
         text_fields = collection.settings.text_fields
-        texts = {str(i): searched_text(each, text_fields, f"/documents/{i}/text") for i, each in enumerate(documents)}
+        texts = {str(i): searched_text(each, text_fields, f"/documents/{i}/text") for i, each in documents.items()}
         given = {
-            str(i): (texts[str(i)], each.given)
-            for i, each in enumerate(documents)
-            if isinstance(each, EmbeddedDocument)
+            str(i): (texts[str(i)], each.given) for i, each in documents.items() if isinstance(each, EmbeddedDocument)
         }
         for encoder, cut in await self._encoders(collection):
             await self._embedder.check(encoder, texts, cut)
@@ -215,11 +227,15 @@ def document_response(document: Document) -> StoredDocument:
 
 def check_distinct(ids: Sequence[str]) -> None:
     """Raise InvalidRequest if an id occurs more than once among those of a request."""
-    counts = Counter(ids)
-    problems = [
+    if problems := repeated_ids(dict(enumerate(ids))):
+        raise InvalidRequest(problems)
+
+
+def repeated_ids(ids: Mapping[int, str]) -> list[Problem]:
+    """A problem for each id, by its place in a request, that occurs more than once."""
+    counts = Counter(ids.values())
+    return [
         Problem(f"/documents/{i}/id", "duplicate_id", f"the id {doc_id!r} occurs more than once in this request")
-        for i, doc_id in enumerate(ids)
+        for i, doc_id in ids.items()
         if counts[doc_id] > 1
     ]
-    if problems:
-        raise InvalidRequest(problems)

@@ -102,7 +102,7 @@ class IndexStream:
         rejected: list[RejectedLine] = []
         while len(_latest(lines)) < len(lines):
             try:
-                await self._index_documents.check(name, [line.document for line in lines])
+                await self._index_documents.check(name, dict(enumerate(line.document for line in lines)))
                 break
             except PartsRefused as error:
                 lines, more = _without_rejected(lines, error)

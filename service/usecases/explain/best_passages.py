@@ -172,7 +172,7 @@ def _get(store: DocumentReader, query: DocumentQuery) -> CutDocuments:
     """The documents of a query. Raises UnknownDocument, UnknownCollection."""
     read = store.get_cut(query.collection, list(query.documents))
     if missing := [doc_id for doc_id in query.documents if doc_id not in read.documents]:
-        raise unknown_document(query.collection, *missing)
+        raise unknown_document(query.collection, *missing, pointers=[query.documents[doc_id] for doc_id in missing])
     return read
 
 

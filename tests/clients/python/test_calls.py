@@ -214,7 +214,17 @@ async def test_a_transport_answers_in_place_of_the_network() -> None:
         assert await waiting.aliases() == []
 
 
-@pytest.mark.parametrize("pairs", [["a text", "another"], ["ab"], "ab", [("a", "b", "c")]])
-def test_pairs_in_another_form_are_told_the_form(client: Client, pairs: Any) -> None:
-    with pytest.raises(TypeError, match="pairs are a list such as"):
-        client.similarity(pairs)
+@pytest.mark.parametrize("call", ["similarity", "same"])
+def test_two_texts_or_columns_are_compared(client: Client, call: str) -> None:
+    left, right = ["A cat sleeps.", "It rains."], ["The kitten naps.", "It is raining."]
+    compare = getattr(client, call)
+    field = "scores" if call == "similarity" else "verdicts"
+    together = getattr(compare(zip(left, right, strict=True)), field)
+    assert together == [getattr(compare(a, b), field)[0] for a, b in zip(left, right, strict=True)]
+
+
+@pytest.mark.parametrize("given", [(["a text", "another"],), (["ab"],), ("ab",), ([("a", "b", "c")],), (["a"], ["b"])])
+@pytest.mark.parametrize("call", ["similarity", "same"])
+def test_pairs_in_another_form_are_told_the_form(client: Client, call: str, given: Any) -> None:
+    with pytest.raises(TypeError, match=r"two texts, or pairs, which are a list such as .*zip\(left, right\)"):
+        getattr(client, call)(*given)

@@ -23,6 +23,7 @@ PAGES = [
     README,
     PROJECT / "docs" / "caches.md",
     PROJECT / "docs" / "clients.md",
+    PROJECT / "docs" / "coming-from.md",
 ]  # tests/bare has those of the README of the project
 
 

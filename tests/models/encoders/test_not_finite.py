@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import random
 import shutil
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +14,10 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from semblance import encode
-from semblance.models.embeddings import TokenEmbeddings
+from semblance.models.embeddings import TokenEmbeddings, Want
 from semblance.models.errors import BadCheckpoint, ModelFailed
 from semblance.models.protocols import Encoder
+from semblance.models.text import TokenizedText
 from semblance.service.batching.policy import Limits
 from semblance.service.batching.worker import Worker
 from semblance.service.caches.memory import MemoryCache
@@ -98,3 +101,22 @@ async def test_no_answer_is_wrong(small: Path, expected: list[TokenEmbeddings], 
             encode(TEXTS, model=encoder)
         assert {problem.index for problem in failed.value.problems} == failing
     await through_the_service(encoder, expected, failing)
+
+
+def test_failed_texts_of_several_batches_are_named_by_their_places(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder = load(small)
+    encode_well = encoder.encode
+
+    def encode_but_horses(tokenized: Sequence[TokenizedText], want: Want) -> list[TokenEmbeddings]:
+        return [
+            replace(each, vectors=each.vectors * np.nan) if "horse" in text.text else each
+            for text, each in zip(tokenized, encode_well(tokenized, want), strict=True)
+        ]
+
+    monkeypatch.setattr(encoder, "encode", encode_but_horses)
+    monkeypatch.setattr("semblance.models.encoders.batches.BATCH_TOKENS", 12)
+    with pytest.raises(ModelFailed) as failed:
+        encode(["A cat walks.", "the cat and the fish", "A horse.", "green grass"], model=encoder)
+    assert [problem.index for problem in failed.value.problems] == [2]

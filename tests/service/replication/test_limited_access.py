@@ -414,7 +414,7 @@ REQUESTS: Mapping[str, Callable[[Service, str], Awaitable[object]]] = {
     "page": lambda service, name: service.index.page(name, None, 10),
     "store": lambda service, name: service.index.store(name, [Document("a", "cat", {"tenant": "acme"})]),
     "stream": lambda service, name: service.index.check_writable(name),
-    "check": lambda service, name: service.index.check(name, [Document("a", "cat", {})]),
+    "check": lambda service, name: service.index.check(name, {0: Document("a", "cat", {})}),
     "delete": lambda service, name: service.index.delete(name, "a"),
     "search": lambda service, name: service.search.search(SearchRequest(query="cat", collection=name)),
     "count": lambda service, name: service.by_filter.count(name, CountRequest()),

@@ -13,22 +13,27 @@ from semblance_client.vocabulary.caches import CacheStored, Lookup
 from semblance_client.vocabulary.same import Verdicts
 
 
-def same(pairs: Iterable[tuple[str, str]], *, model: str | None = None) -> ListCall[Verdicts]:
+def same(
+    pairs: str | Iterable[tuple[str, str]], b: str | None = None, *, model: str | None = None
+) -> ListCall[Verdicts]:
     """Say of each pair of texts whether they say the same, and which words speak against it.
 
     Args:
-        pairs: the texts.
+        pairs: the texts, such as `zip(left, right)` of two columns; or a text, to compare with `b`.
+        b: the other text, if `pairs` is one.
         model: a served model.
 
     Example:
-        >>> [verdict] = client.same([("Flights to Rome in May", "Flights to Oslo in May")]).verdicts
+        >>> [verdict] = client.same("Flights to Rome in May", "Flights to Oslo in May").verdicts
         >>> verdict.verdict, [(reason.kind, reason.a[0].text, reason.b[0].text) for reason in verdict.reasons]
         ('different', [('replaced', 'Rome', 'Oslo')])
     """
     body = wire.fields(model=model)
-    entries = [{"a": a, "b": b} for a, b in pairs]
     return ListCall(
-        "pairs", entries, lambda part: wire.post("/same", {**body, "pairs": part}, Verdicts), partial(joined, "pairs")
+        "pairs",
+        wire.pairs(pairs, b),
+        lambda part: wire.post("/same", {**body, "pairs": part}, Verdicts),
+        partial(joined, "pairs"),
     )
 
 

@@ -40,7 +40,8 @@ class Spans:
 
 
 def similarity(
-    pairs: Iterable[tuple[str, str]],
+    pairs: str | Iterable[tuple[str, str]],
+    b: str | None = None,
     *,
     measure: str | None = None,
     model: str | None = None,
@@ -50,7 +51,8 @@ def similarity(
     """Score pairs of texts, in parts where they are too many for one request.
 
     Args:
-        pairs: the texts to compare.
+        pairs: the texts to compare, such as `zip(left, right)` of two columns; or a text, to compare with `b`.
+        b: the other text, if `pairs` is one.
         measure: a name of `measures()`; cosine by default.
         model: a served model.
         explain: whether to return the words behind each score.
@@ -60,12 +62,13 @@ def similarity(
         >>> response = client.similarity([("A cat sleeps.", "The kitten naps.")], measure="rcmd_words")
         >>> round(response.scores[0], 3)
         0.671
+        >>> client.similarity("A cat sleeps.", "The kitten naps.", measure="rcmd_words").scores == response.scores
+        True
     """
     body = wire.fields(measure=measure, model=model, explain=explain or None, truncate=truncate)
-    entries = [wire.pair(each) for each in pairs]
     return ListCall(
         "pairs",
-        entries,
+        wire.pairs(pairs, b),
         lambda part: wire.post("/similarity", {**body, "pairs": part}, Similarities),
         partial(joined, "pairs"),
     )
@@ -306,7 +309,7 @@ def explain_difference(  # noqa: PLR0913 - one parameter a field of the request
 
 def embed(
     texts: str | Sequence[str],
-    model: str,
+    model: str | None = None,
     *,
     dimensions: int | None = None,
     input_type: str | None = None,
@@ -316,13 +319,13 @@ def embed(
 
     Args:
         texts: a text, or a list of texts.
-        model: a served model, by its name in `model_names()`.
+        model: a served model, by its name in `model_names()`; the default model by default.
         dimensions: keep only the first ones, scaled to unit length.
         input_type: `document` or `query`, for models that read them differently; query by default.
         truncate: for texts that are longer than the model reads: PASSAGES, START, END or NONE.
 
     Example:
-        >>> [cat, kitten] = client.embed(["A cat sleeps.", "The kitten naps."], "minilm-graded").vectors
+        >>> [cat, kitten] = client.embed(["A cat sleeps.", "The kitten naps."]).vectors
         >>> len(cat), round(sum(x * y for x, y in zip(cat, kitten)), 2)
         (384, 0.69)
     """

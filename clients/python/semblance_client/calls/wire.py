@@ -138,8 +138,17 @@ def nothing(body: bytes) -> None:
     del body
 
 
-def pair(texts: object) -> dict[str, str]:
-    """A pair of texts as it is sent. Raises TypeError."""
-    if not isinstance(texts, str) and isinstance(texts, Iterable) and len(both := list(texts)) == 2:
-        return {"a": both[0], "b": both[1]}
-    raise TypeError(f'pairs are a list such as [("a text", "another text")], and one is {texts!r:.100}')
+def pairs(given: str | Iterable[object], b: str | None) -> list[dict[str, str]]:
+    """Pairs of texts as they are sent: those given, or a text with `b`. Raises TypeError."""
+    return [_pair(each) for each in (given if b is None else [(given, b)])]
+
+
+def _pair(texts: object) -> dict[str, str]:
+    if not isinstance(texts, str) and isinstance(texts, Iterable):
+        both = list(texts)
+        if len(both) == 2 and all(isinstance(each, str) for each in both):
+            return {"a": both[0], "b": both[1]}
+    raise TypeError(
+        'give two texts, or pairs, which are a list such as [("a text", "another text")] or zip(left, right) of two '
+        f"lists; one pair is {texts!r:.100}"
+    )

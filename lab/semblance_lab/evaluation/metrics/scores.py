@@ -124,7 +124,7 @@ def ranking_metrics(task: Rankings, scorer: Scorer, measures: Sequence[str]) -> 
 
 
 def retrieval_metrics(task: Retrieval, scorer: Scorer, measures: Sequence[str]) -> Mapping[str, TaskMetrics]:
-    """nDCG@10 with linear gain, recall@10 and @100, and reciprocal rank."""
+    """nDCG@10 with linear gain, recall@5, @10 and @100, and reciprocal rank."""
     rankings = scorer.search(measures, task, DEPTH)
     return {name: _of_documents(task, ranking) for name, ranking in rankings.items()}
 
@@ -145,8 +145,10 @@ def _of_documents(task: Retrieval, rankings: Mapping[str, Sequence[str]]) -> Tas
     pairs = [(rankings[query_id], task.relevance[query_id]) for query_id in task.queries]
     metrics = (
         mean_value("ndcg@10", [ndcg(ranking, relevance, 10) for ranking, relevance in pairs]),
-        mean_value("recall@10", [recall(ranking, relevance, 10) for ranking, relevance in pairs]),
-        mean_value("recall@100", [recall(ranking, relevance, DEPTH) for ranking, relevance in pairs]),
+        *(
+            mean_value(f"recall@{k}", [recall(ranking, relevance, k) for ranking, relevance in pairs])
+            for k in (5, 10, DEPTH)
+        ),
         mean_value("mrr", [reciprocal_rank(ranking, relevance) for ranking, relevance in pairs]),
     )
     return TaskMetrics("retrieval", len(pairs), metrics)

@@ -63,6 +63,7 @@ def typical_table(model: str, scores: Iterable[TypicalScores]) -> TextTable:
 
 def threshold_table(name: str, thresholds: ThresholdCurve) -> TextTable:
     """Thresholds about a tenth of the recall apart, of the best F1, and of precision 95."""
+    taken, matching = thresholds.taken, thresholds.matching
     marks = {thresholds.best: " best F1"}
     if (precise := np.flatnonzero(thresholds.precision >= PRECISE)).size:
         lowest = int(precise[-1])
@@ -77,11 +78,28 @@ def threshold_table(name: str, thresholds: ThresholdCurve) -> TextTable:
     rows = tuple(
         (
             f"{thresholds.thresholds[i]:.4f}{marks.get(i, '')}",
-            *(f"{100 * each[i]:.1f}" for each in (thresholds.precision, thresholds.recall, thresholds.f1)),
+            *(_share(matching[i], whole) for whole in (taken[i], matching[-1])),
+            f"{100 * thresholds.f1[i]:.1f}",
         )
         for i in shown
     )
     return TextTable(f"{name}: what a threshold gives, times 100", ("threshold", "precision", "recall", "F1"), rows)
+
+
+def _share(part: float, whole: float) -> str:
+    """A share of pairs in percent, with the exact 95 % interval of Clopper and Pearson.
+
+    A bootstrap would say of nine pairs that all match that others surely match, too.
+
+    >>> _share(9, 9), _share(0, 0)
+    ('100.0 [66.4, 100.0]', '0.0')
+    """
+    from scipy.stats import binomtest  # noqa: PLC0415 - slow to import, and --help does not need it
+
+    if not whole:
+        return "0.0"
+    low, high = binomtest(round(part), round(whole)).proportion_ci()
+    return f"{100 * part / whole:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
 
 
 def reliability_table(measure: str, tested: Sequence[MapReliability]) -> TextTable:

@@ -138,6 +138,8 @@ def test_retrieval_by_hand() -> None:
     assert found["recall@10"] == pytest.approx(0.75)
     assert found["recall@100"] == 1.0
     assert found["mrr"] == pytest.approx(0.75)
+    found = values(metrics_of(Retrieval(corpus, {"q": ""}, {"q": {"4": 1.0, "5": 1.0}})))
+    assert (found["recall@5"], found["recall@10"]) == (0.5, 1.0)
 
 
 def test_search_average_is_the_mean_of_all_five_collections() -> None:
