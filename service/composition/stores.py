@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Set
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -42,14 +42,14 @@ def _no_metrics(_: Metrics) -> None:
 class Stores:
     """Access to the collections, with the readiness checks and metrics of their stores.
 
-    `failed` is the number of collections that could not be copied.
+    `failed` names the collections that could not be copied.
     """
 
     collections: CollectionAccess
     required: Checks = field(default_factory=dict)
     optional: Checks = field(default_factory=dict)
     show: Callable[[Metrics], None] = _no_metrics
-    failed: Callable[[], int] = int
+    failed: Callable[[], Set[str]] = frozenset
 
 
 def open_stores(settings: Settings, on_lost: Callable[[], None]) -> AbstractAsyncContextManager[Stores]:
