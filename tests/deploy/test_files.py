@@ -236,7 +236,7 @@ def test_orchestrators_wait_longer_than_the_drain() -> None:
     pod = stateful_set()["template"]["spec"]
     assert pod["terminationGracePeriodSeconds"] > drain_s
     probe = pod["containers"][0]["livenessProbe"]
-    assert probe["periodSeconds"] * probe["failureThreshold"] > drain_s, "/live is 503 during the drain"
+    assert probe["periodSeconds"] * probe["failureThreshold"] > drain_s, "/live is not answered at the end of the drain"
     assert int(unit(DEPLOY / "systemd" / "semblance@.service")["TimeoutStopSec"][0]) > drain_s
 
 
