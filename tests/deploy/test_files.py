@@ -41,17 +41,17 @@ STATELESS_REPLICAS = KUBERNETES / "stateless" / "upstreams.conf"
 def check(*command: str) -> None:
     tool = Path(sys.executable).with_name(command[0])
     run = subprocess.run([tool, *command[1:]], capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stdout + run.stderr
+    printed = run.stdout + run.stderr
+    assert run.returncode == 0, printed
+    assert "WARN " not in printed, printed  # a kind of object without schema is no error
 
 
-@pytest.mark.parametrize("path", [COMPOSE_FILE, MILVUS_COMPOSE_FILE], ids=lambda path: path.name)
-def test_compose_follows_its_schema(path: Path) -> None:
-    check("check-jsonschema", "--builtin-schema", "vendor.compose-spec", str(path))
+def test_compose_follows_its_schema() -> None:
+    check("check-jsonschema", "--builtin-schema", "vendor.compose-spec", str(COMPOSE_FILE), str(MILVUS_COMPOSE_FILE))
 
 
-@pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: str(path.relative_to(KUBERNETES)))
-def test_manifests_follow_the_kubernetes_schemas(path: Path) -> None:
-    check("kubernetes-validate", "--strict", str(path))
+def test_manifests_follow_the_kubernetes_schemas() -> None:
+    check("kubernetes-validate", "--strict", *map(str, MANIFESTS))
 
 
 def test_the_dockerfile_has_no_findings() -> None:
