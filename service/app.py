@@ -54,7 +54,7 @@ def create_app(
 
     Args:
         settings: all settings.
-        draining: set by the server at shutdown; from then on every request is rejected.
+        draining: set by the server at shutdown, from when every request is rejected.
         on_failed_start: called with the error if the services cannot be opened, before the server gets to see it.
         tracers: of the spans of requests.
         models: the served models; by default those of the settings.

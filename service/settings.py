@@ -193,8 +193,8 @@ class Settings(BaseSettings):
     drain_notice_s: float = Field(
         1.0,
         ge=0,
-        description="Seconds after SIGTERM during which new requests get 503 before the port closes; at most half of "
-        "SEMBLANCE_DRAIN_S.",
+        description="Seconds after SIGTERM in which requests are served although /ready is 503, before the port "
+        "closes; at most half of SEMBLANCE_DRAIN_S.",
     )
 
     @field_validator("runtime")

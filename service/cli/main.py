@@ -15,6 +15,7 @@ from typing import Annotated, Any, ClassVar, TypeAlias
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
+from typer.models import TyperPath
 
 from semblance.models.errors import MissingExtra
 from semblance.service.cli.toolbox.garbage import without_collections
@@ -91,8 +92,15 @@ class _LazyCommand(TyperCommand):
         self._load, self._module = load, module
 
     def make_context(self, info_name: Any, args: Any, parent: Any = None, **extra: Any) -> Any:
-        """Context of the real command, which the group then invokes."""
-        return self.real().make_context(info_name, args, parent, **extra)
+        """Context of the real command, which the group then invokes.
+
+        Raises BadParameter if a path is empty.
+        """
+        context = self.real().make_context(info_name, args, parent, **extra)
+        for each in context.command.params:
+            if isinstance(each.type, TyperPath) and context.params[each.name] == "":
+                raise typer.BadParameter("it is empty, which would be the current folder", context, each)
+        return context
 
     def real(self) -> Any:
         """The command with its options."""

@@ -59,8 +59,7 @@ def restore(
                 counter_bar(console, "restoring documents", total) as advance,
             ):
                 restore_documents(source, store, advance)
-    collections = len(manifest.collections)
-    print_line(console, f"restored {total:,} documents in {collections:,} collections into {into}{new}")
+    print_line(console, f"restored into {into}{new}; collections: {len(manifest.collections):,}, documents: {total:,}")
 
 
 def _comparison(store: DocumentStore, backup: Backup) -> Table:

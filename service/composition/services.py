@@ -83,7 +83,7 @@ async def open_services(
             unserved = UnservedCollections(stores.collections, models)
 
             def left_out() -> int:
-                return stores.failed() + len(unserved.models_of)
+                return len(stores.failed() | unserved.models_of.keys())
 
             def show(metrics: Metrics) -> None:
                 stores.show(metrics)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Set
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -42,14 +42,14 @@ def _no_metrics(_: Metrics) -> None:
 class Stores:
     """Access to the collections, with the readiness checks and metrics of their stores.
 
-    `failed` is the number of collections that could not be copied.
+    `failed` names the collections that could not be copied.
     """
 
     collections: CollectionAccess
     required: Checks = field(default_factory=dict)
     optional: Checks = field(default_factory=dict)
     show: Callable[[Metrics], None] = _no_metrics
-    failed: Callable[[], int] = int
+    failed: Callable[[], Set[str]] = frozenset
 
 
 def open_stores(settings: Settings, on_lost: Callable[[], None]) -> AbstractAsyncContextManager[Stores]:
@@ -244,11 +244,13 @@ def primary_to_replace(settings: Settings) -> Iterator[SqlDocumentStore]:
 
     Raises:
         StoreInUse: a service is running on the embedded store.
+        StoreDamaged: the embedded store cannot be read.
         StoreUnavailable: the database is unreachable.
     """
     with ExitStack() as stack:
         if not settings.database_url.get_secret_value():
             stack.enter_context(_stopped(settings.home))
+            stack.enter_context(_naming_file(settings))
         yield stack.enter_context(closing(SqlDocumentStore(_engine(settings))))
 
 
@@ -261,6 +263,11 @@ def require_documents(settings: Settings) -> None:
         raise StoreFailed(
             f"{folder} cannot be read ({error.strerror}): let this user read it, or set another folder with --home"
         ) from error
+    if settings.copy_file.is_file() and not found:
+        raise NoStore(
+            f"{folder} has a replica's copy of what PostgreSQL stores: to check that, make a backup with "
+            "SEMBLANCE_DATABASE_URL, and restore it without the variable into another --home"
+        )
     if not found:
         raise NoStore(f"there are no documents in {folder}; set their folder with --home")
 

@@ -38,10 +38,11 @@ class Readiness:
 
 
 class Draining:
-    """Whether the process is shutting down, and so rejects requests; set once by the server."""
+    """Whether the process is shutting down, and rejects requests; set by the server."""
 
     def __init__(self) -> None:
-        self.begun = False
+        self.begun = False  # it is not ready any more, and closes connections after their response
+        self.refuses = False  # later, once load balancers had time to notice
         self.failed = False  # the process ends because of a failure, and its supervisor should restart it
 
     def fail(self) -> None:

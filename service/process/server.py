@@ -40,18 +40,19 @@ OTHER_FILES = 256  # open files beside the connections: the store, the models, t
 
 
 class Server(uvicorn.Server):
-    """Server with graceful shutdown: after SIGTERM new requests get 503, running ones finish.
+    """Server with graceful shutdown: after SIGTERM running requests finish.
 
-    The port stays open until they are done, and for at least `notice_s` (after SIGINT: 0, as no load balancer watches a
-    terminal). Shortly before `drain_s` the remaining requests are cut off, with 503 where no response had begun. After
-    `drain_s` the process exits even if a thread hangs. A second signal cuts off at once. The exit code is 0, or 1 if a
-    thread hung or the device was lost.
+    For `notice_s` new ones are served, too, each as the last one of its connection, while /ready fails (after SIGINT:
+    0, as no load balancer watches a terminal). Then the port closes: a load balancer whose connection is refused tries
+    any request at another replica, as nothing was sent. Shortly before `drain_s` the remaining requests are cut off,
+    with 503 where no response had begun. After `drain_s` the process exits even if a thread hangs. A second signal cuts
+    off at once. The exit code is 0, or 1 if a thread hung or the device was lost.
 
     Args:
         config: configuration of uvicorn.
         draining: set at the first signal.
         drain_s: longest time from the signal to the exit.
-        notice_s: shortest time from the signal to closing the port.
+        notice_s: time from the signal to closing the port.
         on_started: called with the host and port when the service is reachable.
         on_hangup: called in a thread at each SIGHUP, one after the other; without it, SIGHUP does as SIGTERM.
             Windows has no such signal.
@@ -109,21 +110,24 @@ class Server(uvicorn.Server):
         self._draining.begun = self.should_exit = True
         self._signalled = time.monotonic()
         self._signal = signal.Signals(sig).name
-        if sig == signal.SIGINT:
+        if sig == signal.SIGINT or self._draining.failed:
             self._notice_s = 0.0
+        self._draining.refuses = not self._notice_s
         _exit_after(self._drain_s)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Finish running requests, cut off those that do not finish in time, and close."""
         notice_over = self._signalled + self._notice_s
         cut_off = self._signalled + self._drain_s - self._reserve_s
-        running = set(self.server_state.tasks)  # later requests are refused, and so end on their own
-        log.info("%s: draining for at most %g s; requests running: %d", self._signal, self._drain_s, len(running))
-        await self._wait(lambda: time.monotonic() >= notice_over and all(task.done() for task in running), cut_off)
+        running = len(self.server_state.tasks)
+        log.info("%s: draining for at most %g s; requests running: %d", self._signal, self._drain_s, running)
+        await self._wait(lambda: time.monotonic() >= notice_over, cut_off)
         for server in self.servers:
             server.close()
         for listener in sockets or []:
             listener.close()
+        await asyncio.sleep(POLL_S)  # what the last connections have sent is read meanwhile
+        self._draining.refuses = True
         for connection in list(self.server_state.connections):
             connection.shutdown()
         await self._wait(self._all_closed, cut_off)

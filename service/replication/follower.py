@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
@@ -72,9 +72,9 @@ class Follower:
         return not self._primary.reachable or self._clock() - caught_up_at <= self._primary.timeouts.lag_s
 
     @property
-    def failed_collections(self) -> int:
-        """Number of collections of the primary that could not be copied; the log has the reasons."""
-        return len(self._failed)
+    def failed_collections(self) -> Set[str]:
+        """Names of the collections of the primary that could not be copied; the log has the reasons."""
+        return set(self._failed)
 
     async def start(self) -> None:
         """Load the copy and catch up once; without the primary, serve a complete copy as it is.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Set
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -105,9 +105,9 @@ class Replica:
         return self._served is not None and self._served[1].keeps_up
 
     @property
-    def failed_collections(self) -> int:
-        """Number of collections of the primary that could not be copied; the log has the reasons."""
-        return 0 if self._served is None else self._served[1].failed_collections
+    def failed_collections(self) -> Set[str]:
+        """Names of the collections of the primary that could not be copied; the log has the reasons."""
+        return set() if self._served is None else self._served[1].failed_collections
 
     async def read(self, query: Callable[[DocumentStore], Result]) -> Result:
         """Run a query on the copy."""

@@ -236,8 +236,15 @@ def test_orchestrators_wait_longer_than_the_drain() -> None:
     pod = stateful_set()["template"]["spec"]
     assert pod["terminationGracePeriodSeconds"] > drain_s
     probe = pod["containers"][0]["livenessProbe"]
-    assert probe["periodSeconds"] * probe["failureThreshold"] > drain_s, "/live is 503 during the drain"
+    assert probe["periodSeconds"] * probe["failureThreshold"] > drain_s, "/live is not answered at the end of the drain"
     assert int(unit(DEPLOY / "systemd" / "semblance@.service")["TimeoutStopSec"][0]) > drain_s
+
+
+def test_a_start_may_wait_for_the_database_for_a_day() -> None:
+    """It waits as long as PostgreSQL is away, and answers no probe before it has read the documents."""
+    containers = [pod["spec"]["template"]["spec"]["containers"][0] for pod in workloads()]
+    probes = [each["startupProbe"] for each in containers if each["name"] == "semblance"]
+    assert [probe["periodSeconds"] * probe["failureThreshold"] for probe in probes] == [86400, 86400]
 
 
 def test_the_image_runs_unprivileged_with_serving_dependencies_only() -> None:

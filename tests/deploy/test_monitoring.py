@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import promql_parser
@@ -62,6 +62,7 @@ def series() -> Iterator[tuple[str, dict[str, str]]]:
     metrics = Metrics()
     metrics.initialize([(route, "GET") for route in ROUTES], [*(leaf.code for leaf in STATUS), *OTHER_CODES])
     metrics.set_build("minilm", "5f3a")
+    metrics.add_caller("ops", 200)
     for family in text_string_to_metric_families(metrics.exposition().decode()):
         yield family.name, scraped  # gauges per collection have no series yet
         for sample in family.samples:
@@ -107,6 +108,14 @@ def test_every_alert_names_its_place_in_the_page_of_operation() -> None:
     places = {f"docs/operation.md#{heading.lower()}": heading for heading in headings if " " not in heading}
     for rule in alerts():
         assert places.get(rule["annotations"]["runbook_url"]) == rule["alert"]
+
+
+def test_the_dashboard_shows_every_metric_of_an_alert() -> None:
+    def names(queries: Iterable[str]) -> set[str]:
+        return {str(selector.name) for query in queries for selector in selectors(query)}
+
+    shown = names(target["expr"] for panel in panels() for target in panel["targets"])
+    assert names(rule["expr"] for rule in alerts()) <= shown
 
 
 def test_prometheus_scrapes_each_replica_of_compose() -> None:

@@ -243,7 +243,7 @@ def test_verify_reports_an_unreadable_database(tmp_path: Path) -> None:
         file.write(b"\x5a" * 20_000)
     found = semblance("index", "verify", "--home", str(tmp_path))
     assert (found.returncode, "is damaged" in found.stdout, "Traceback" in found.stderr) == (1, True, False)
-    assert "Restore a backup: semblance restore FOLDER (docs/recovery.md)" in found.stdout
+    assert "to another folder, then\nrestore a backup: semblance restore FOLDER (docs/recovery.md)" in found.stdout
     assert "there are no documents in" in failed("index", "verify", "--home", str(tmp_path / "typo"))
     assert not (tmp_path / "typo").exists()
 

@@ -121,6 +121,8 @@ COMMANDS: Mapping[str, Run | Serve | Parse] = {
     "semblance duplicates default --threshold 0.66 --explain": Run(service=True),
     "semblance backup /backups/monday": Run(),
     "semblance restore /backups/monday": Run(answer="y"),
+    "semblance restore /backups/monday --home /backups/checked": Run(),
+    "semblance index verify --home /backups/checked": Run(),
     "semblance snapshot /seeds/replica": Run(),
     # a day's work
     """semblance search "my parcel never came" -k 2 --filter '{"category": "shipping"}'""": DAILY,

@@ -59,6 +59,20 @@ def folder(corpus_only: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(corpus_only, tmp_path / "origin"))
 
 
+def test_ctrl_c_names_the_checkpoint_of_the_next_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("semblance_lab.origin.networks.training.train_coherence", interrupted)
+    stopped = "stopped; the same command {}\n"
+    ran = semblance("origin", "train", str(folder))
+    assert ran.returncode == 1
+    assert ran.stderr.endswith(stopped.format("has no checkpoint yet and begins this network again"))
+    checkpoint = write(folder / "checkpoints" / "5f3a.pt", "")
+    ran = semblance("origin", "train", str(folder))
+    assert ran.stderr.endswith(stopped.format(f"resumes from {checkpoint}"))
+
+
 @pytest.mark.nightly
 def test_training_uses_the_corpus_settings_and_survives_a_kill(folder: Path) -> None:
     after_coherence = "semblance_lab.origin.networks.training:train_generation"

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from semblance.service.composition.models import served_models
+from semblance.service.composition.services import open_services
+from semblance.service.composition.stores import Stores, open_stores
+from semblance.service.documents.databases.sqlite import sqlite_engine
+from semblance.service.documents.sql import SqlDocumentStore
+from semblance.service.ports.documents import CollectionSettings
+from semblance.service.services import MetricsPage
+from semblance.service.settings import Settings
 from tests.integration.conftest import Api, served
 from tests.support.servers.word_models import write_model
 
@@ -49,6 +63,24 @@ def test_a_collection_whose_model_is_not_served_degrades(tmp_path: Path) -> None
         assert service.log.read_text("utf-8").count("collection gone needs one, which is not served") == 1
     with served(tmp_path, models=f"other={other},one={other}") as (_, api):  # its name, but another space
         assert "semblance_collections_left_out 1.0" in api.http.get("/metrics").text
+
+
+def test_a_collection_left_out_for_two_reasons_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(SqlDocumentStore(sqlite_engine(tmp_path / "documents.sqlite"))) as store:
+        store.create("gone", CollectionSettings("one", "space", 4, "cosine", "exact", "none"))
+
+    @asynccontextmanager
+    async def uncopied(*arguments: Any) -> AsyncIterator[Stores]:
+        async with open_stores(*arguments) as stores:
+            yield replace(stores, failed=lambda: {"gone", "uncopied"})
+
+    async def metrics() -> bytes:
+        settings = Settings(home=tmp_path, models=f"other={write_model(tmp_path / 'other.npz', seed=0)}")
+        async with open_services(settings, served_models(settings)) as opened:
+            return await opened[MetricsPage].exposition()
+
+    monkeypatch.setattr("semblance.service.composition.services.open_stores", uncopied)
+    assert b"semblance_collections_left_out 2.0" in asyncio.run(metrics())
 
 
 def loaded(api: Api) -> dict[str, Any]:

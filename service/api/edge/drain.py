@@ -13,6 +13,7 @@ from semblance.service.errors import NotReady
 from semblance.service.observability.metrics import Metrics
 from semblance.service.process.readiness import Draining, Readiness
 
+READINESS = frozenset({"/ready", "/health"})  # by which load balancers choose
 MONITORING = frozenset({"/live", "/ready", "/metrics"})  # served by an unready process too, and not traced
 
 
@@ -35,7 +36,7 @@ class Drain:
 
     def _unavailable(self, path: str) -> str | None:
         """Why requests to `path` are not served now; None if they are."""
-        if self._draining.begun:
+        if self._draining.refuses or (self._draining.begun and path in READINESS):
             return str(NotReady())
         if path not in MONITORING and not self._readiness.is_ready():
             return "the service cannot answer at the moment: GET /ready says why"

@@ -29,7 +29,7 @@ class EdgePolicy:
     Args:
         guard: who may call what.
         hosts: under which names and addresses.
-        draining: set during shutdown, when every request is rejected.
+        draining: set during shutdown, from when every request is rejected.
         readiness: whether this process can serve at all.
         origins: whose pages may call from a browser, beside those of the service itself.
     """

@@ -46,7 +46,8 @@ def verify(
     if len(faults) > SHOWN:
         console.print(f"... and {len(faults) - SHOWN:,} more")
     if damaged:
-        console.print("Restore a backup: semblance restore FOLDER (docs/recovery.md)")
+        console.print(f"Move {settings.database_file}* to another folder, then", soft_wrap=True)
+        console.print("restore a backup: semblance restore FOLDER (docs/recovery.md)")
     if faults:
         raise typer.Exit(1)
     console.print("No faults found.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from functools import partial
 from threading import Event
@@ -65,12 +65,13 @@ class IndexWriter:
         self._leadership = leadership
         self._stop = stop
         self._progress: dict[str, _Progress] = {}
-        self._failed: dict[str, None] = {}  # keys that failed in their last turn, and have the last turn in a round
+        # key -> collection: these failed in their last turn, and have the last turn in a round
+        self._failed: dict[str, str] = {}
 
     @property
-    def failed(self) -> int:
-        """Number of collections that could not be brought up to the primary; see the log."""
-        return len(self._failed)
+    def failed(self) -> Set[str]:
+        """Names of the collections that could not be brought up to the primary; see the log."""
+        return set(self._failed.values())
 
     def round(self) -> bool:
         """Bring every collection nearer to the primary, or ping the server if another one leads.
@@ -97,10 +98,10 @@ class IndexWriter:
         for key in marks.keys() - wanted.keys():
             self._index.drop(key)
             self._leadership.remove(key)
-        self._failed = {key: None for key in self._failed if key in wanted}
+        self._failed = {key: name for key, name in self._failed.items() if key in wanted}
         done = True
         for key in sorted(wanted, key=lambda key: key in self._failed):
-            self._failed[key] = None
+            self._failed[key] = wanted[key][0].name
             try:
                 done &= self._bring_up(*wanted[key], marks.get(key))
             except (UnknownCollection, VersionMismatch):  # deleted or recreated meanwhile: the next round sees it

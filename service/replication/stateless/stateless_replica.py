@@ -6,7 +6,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from typing import TypeVar
@@ -73,8 +73,8 @@ class StatelessReplica:
         return self._index.reachable
 
     @property
-    def failed_collections(self) -> int:
-        """Number of collections that this replica, if it fills the index, could not fill."""
+    def failed_collections(self) -> Set[str]:
+        """Names of the collections that this replica, if it fills the index, could not fill."""
         return self._writer.failed
 
     async def start(self) -> None:

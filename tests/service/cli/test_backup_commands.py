@@ -103,11 +103,30 @@ def test_backup_and_restore_name_the_place_without_password(
     for _, new in (("first", ", a new folder"), ("again", "")):
         ran = semblance("restore", "backup", "--home", "here", "--yes")
         assert f"into {tmp_path}/here{new}, from the backup made" in ran.output
-        assert ran.output.endswith(f"in 1 collections into {tmp_path}/here{new}\n")
+        assert f"restored into {tmp_path}/here{new}; collections: 1, documents: " in ran.output
     url = postgres.replace("//", "//someone:hidden-word@", 1) if "@" not in postgres else postgres
     ran = semblance("restore", "backup", "--yes", SEMBLANCE_DATABASE_URL=url)
-    assert f"collections into PostgreSQL {url.rpartition('@')[2]}\n" in ran.output
+    assert f"restored into PostgreSQL {url.rpartition('@')[2]}; collections: 1, documents: " in ran.output
     assert url.rpartition("@")[0] not in ran.output
+
+
+def test_a_damaged_store_is_moved_before_a_restore(home: Path, tmp_path: Path) -> None:
+    backup = str(tmp_path / "backup")
+    assert semblance("backup", backup, "--home", str(home)).exit_code == 0
+    (home / "documents.sqlite").write_bytes(b"\x5a" * 20_000)
+    ran = semblance("restore", backup, "--home", str(home), "--yes")
+    assert ran.exit_code == 1
+    assert f"; move {home}/documents.sqlite* to another folder, then restore a backup" in ran.output
+    for file in home.glob("documents.sqlite*"):
+        file.rename(tmp_path / file.name)
+    assert semblance("restore", backup, "--home", str(home), "--yes").exit_code == 0
+
+
+def test_a_copy_is_no_store(home: Path) -> None:
+    (home / "documents.sqlite").rename(home / "copy.sqlite")
+    ran = semblance("index", "verify", "--home", str(home))
+    assert ran.exit_code == 1
+    assert f"{home} has a replica's copy of what PostgreSQL stores" in ran.output
 
 
 def test_failures_are_messages_and_change_nothing(home: Path, tmp_path: Path) -> None:

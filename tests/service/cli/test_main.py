@@ -85,6 +85,13 @@ def test_the_shell_completes_verbs_and_their_options(typed: str, offered: str) -
     assert ran.stdout.split() == [offered]
 
 
+@pytest.mark.parametrize("verb", [("collections", "--home"), ("backup", "b", "--home"), ("backup",)])
+def test_an_empty_path_is_refused(verb: tuple[str, ...]) -> None:
+    ran = semblance(*verb, "")
+    assert ran.returncode == 2
+    assert "it is empty, which would be the current folder" in ran.stderr
+
+
 def test_help_after_a_file_is_that_of_the_default_verb() -> None:
     assert "index add [OPTIONS]" in semblance("index", "help.csv", "--help").stdout
     of_group = semblance("index", "--help").stdout

@@ -490,7 +490,7 @@ async def test_a_collection_that_cannot_be_copied_does_not_affect_others(
             elsewhere.set_alias("now", "c")
             elsewhere.create("bad", SETTINGS)
             bad = upsert("d", 1, "bad")(elsewhere)
-            await eventually(lambda: a.failed_collections == 1)
+            await eventually(lambda: a.failed_collections == {"bad"})
             elsewhere.set_alias("now", "bad")
             upsert("e", 2)(elsewhere)
         await eventually_finds(a, 1, ["d", "e"])
@@ -502,7 +502,7 @@ async def test_a_collection_that_cannot_be_copied_does_not_affect_others(
         await eventually(lambda: a.keeps_up, "a collection that was never copied degrades, but does not unready")
         monkeypatch.undo()
         a.clock.now += RETRY_S
-        await eventually(lambda: a.failed_collections == 0)
+        await eventually(lambda: not a.failed_collections)
         await a.current("bad", bad)
         await eventually_leads(a, "bad")
 
@@ -521,7 +521,7 @@ async def test_a_full_disk_is_tried_again_later_and_logged_briefly(
             for name in ("e", "f", "g"):
                 upsert(name, 2)(elsewhere)
                 await a.followed()
-            await eventually(lambda: a.failed_collections == 1)
+            await eventually(lambda: a.failed_collections == {"c"})
         tried = [record for record in caplog.records if "could not be copied; retrying in 30 s" in record.message]
         assert [record.exc_info for record in tried] == [None]
         assert tried[0].message.endswith(": the disk is full")
@@ -541,14 +541,14 @@ async def test_a_replica_with_an_unwritable_copy_does_not_keep_up(
 
         monkeypatch.setattr(a.copy, "apply", refuse)
         await a.write("c", upsert("e", 2))
-        await eventually(lambda: a.failed_collections == 1)
+        await eventually(lambda: a.failed_collections == {"c"})
         a.clock.now += 2 * TIMEOUTS.lag_s
         await a.followed()
         assert a.primary.reachable
         assert not a.keeps_up
         monkeypatch.undo()
         a.clock.now += RETRY_S
-        await eventually(lambda: a.failed_collections == 0 and a.keeps_up)
+        await eventually(lambda: not a.failed_collections and a.keeps_up)
         await eventually_finds(a, 1, ["d", "e"])
 
 

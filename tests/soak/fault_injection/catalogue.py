@@ -24,7 +24,7 @@ FAULTS = (
     Fault("a replica killed", replicas.kill_replica, 5, HALF_SENT, CUT_OFF),
     # it may hold the lock
     Fault("a replica stopped for a while", replicas.suspend_replica, 10, frozenset(), NO_DATABASE | CUT_OFF),
-    Fault("all replicas restarted in turn", replicas.restart_all_in_turn, writers_may_see=LEAVING),
+    Fault("all replicas restarted in turn", replicas.restart_all_in_turn),
     Fault("the clock of a replica jumps", replicas.shift_clock, 5),
     Fault("the disk of a replica full", replicas.fill_disk, 5),
     Fault("a snapshot corrupt", replicas.corrupt_snapshot, writers_may_see=LEAVING),

@@ -16,6 +16,7 @@ DAY_S = 24 * 3600
 FULL_BYTES = 4096  # no file can grow beyond
 HOUR_S = 3600  # a clock that is a day off is off by more, however late an answer comes
 SUSPENDED_S = 1.0  # least duration: requests that reach the replica wait, so that their number does not grow
+SKIPPED_S = 2.5  # nginx skips a replica that refused a connection, for a little less: fail_timeout
 DAMAGED = "is damaged; copying the primary again"
 DAMAGED_PAGES = 11
 
@@ -40,11 +41,12 @@ def suspend_replica(context: FaultContext) -> None:
 
 
 def restart_all_in_turn(context: FaultContext) -> None:
-    """Restart replicas one by one, as for an upgrade, waiting for health each time."""
+    """Restart replicas one by one, as for an upgrade, waiting for health and for nginx each time."""
     for replica in context.deployment.replicas:
         replica.stop()
         replica.start()
         context.deployment.await_health()
+        time.sleep(SKIPPED_S)  # as docs/deployment has it
 
 
 def shift_clock(context: FaultContext) -> None:

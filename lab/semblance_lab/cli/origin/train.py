@@ -38,7 +38,7 @@ def train(
       semblance origin train runs/origin
       semblance origin train runs/origin --config origin.yaml --device cuda
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
-    with exit_on(SemblanceError, OSError, stopped="stopped; the same command resumes from the last checkpoint"):
+    with exit_on(SemblanceError, OSError, stopped="stopped before the training began"):
         train_folder(folder, config, device, Console(stderr=True))
 
 
@@ -49,7 +49,7 @@ def train_folder(folder: Path, config: Path | None, device: str | None, console:
         SemblanceError: the folder, the settings, the device or the encoder to start from is invalid.
     """
     from semblance_lab.origin.networks.network_training import better_than_chance  # noqa: PLC0415 - imports torch, which takes seconds
-    from semblance_lab.origin.networks.training import Training, train_networks  # noqa: PLC0415 - likewise
+    from semblance_lab.origin.networks.training import CHECKPOINTS, Training, train_networks  # noqa: PLC0415 - likewise
 
     settings = settings_of(folder, config)
     model = settings.generation.model
@@ -67,7 +67,10 @@ def train_folder(folder: Path, config: Path | None, device: str | None, console:
                 tasks[name] = bars.add_task(name, total=total)
             bars.update(tasks[name], completed=done, description=f"{name} {details}")
 
-        trained = train_networks(training, report)
+        try:
+            trained = train_networks(training, report)
+        except KeyboardInterrupt:
+            raise SystemExit(f"stopped; the same command {_beginning(folder / CHECKPOINTS)}") from None
     print_counts(
         "the networks of Origin", (_figures(name, trained[name]) for name in (COHERENCE, GENERATION)), "figure"
     )
@@ -77,6 +80,12 @@ def train_folder(folder: Path, config: Path | None, device: str | None, console:
             "corpus have no order, or the corpus is too small, or interaction is none",
             style="yellow",
         )
+
+
+def _beginning(checkpoints: Path) -> str:
+    """Where the next run begins: a finished network leaves no checkpoint."""
+    last = max(checkpoints.glob("*.pt"), key=lambda file: file.stat().st_mtime, default=None)
+    return "has no checkpoint yet and begins this network again" if last is None else f"resumes from {last}"
 
 
 def _figures(name: str, trained: Mapping[str, Any]) -> dict[str, int | str]:

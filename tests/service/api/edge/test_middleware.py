@@ -98,7 +98,7 @@ async def test_errors_and_shutdown_under_v1_have_the_shape_of_openai() -> None:
     draining = Draining()
     async with client_of(edge(fails, EdgePolicy(draining=draining))) as client:
         failed = await client.get("/v1/embeddings")
-        draining.begun = True
+        draining.begun = draining.refuses = True
         down = await client.get("/v1/embeddings")
     assert failed.status_code == 500
     error = failed.json()["error"]
