@@ -31,6 +31,7 @@ AT_NIGHT = (
     "langchain",
     "langchain_semblance",
     "litellm_semblance",
+    "llama_index_semblance",
 )  # environments of many large packages; the snippets of the page run by day
 QUEUED_TOKENS = 4_000  # tests/clients/programs/task.py fills the queue
 PROGRAMS = PROJECT / "tests" / "clients" / "programs"

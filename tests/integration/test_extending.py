@@ -46,6 +46,7 @@ def test_the_new_measure_passes_the_contracts_and_its_doctest(copy: Path) -> Non
     assert int(passed[1]) >= 9
 
 
+@pytest.mark.nightly
 def test_a_wrong_measure_fails_the_contracts(copy: Path) -> None:
     """The contracts detect a measure whose links do not sum to its score."""
     file = copy / "models" / "measures" / "best_link.py"

@@ -18,7 +18,7 @@ from semblance.service.ports.indexes import AUTO
 if TYPE_CHECKING:
     from tests.soak.fuzz import Report
 
-EXAMPLES = 4
+EXAMPLES = 2
 SEED = 1
 # small networks have no classifier of paraphrases; test_same.py and test_caches.py ask the real one
 UNFIT = {"POST /same", "POST /caches/{name}/lookup"}

@@ -136,6 +136,7 @@ def test_a_bad_row_is_refused_before_torch_is_imported(tmp_path: Path) -> None:
     assert ran.stderr.decode() == f"{rows}, line 2: score is 'good', not a number\n"
 
 
+@pytest.mark.nightly
 def test_a_stopped_run_resumes_when_started_again(small: Path, data: Path, tmp_path: Path) -> None:
     rows, config = rows_for("clrcmd", tmp_path / "rows.tsv"), config_for(tmp_path / "config.yaml", small)
     out, work = tmp_path / "out", tmp_path / "out.training"

@@ -70,11 +70,11 @@ RESUMED = {
 }
 
 
-IN_EACH_RUN = {"clrcmd with adapters and kept vectors", "sbert_nli with its classifier"}
+IN_EACH_RUN = "clrcmd with adapters and kept vectors"
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(each, marks=[] if each in IN_EACH_RUN else pytest.mark.nightly) for each in RESUMED]
+    "name", [pytest.param(each, marks=[] if each == IN_EACH_RUN else pytest.mark.nightly) for each in RESUMED]
 )
 def test_an_interrupted_run_ends_with_the_same_weights(name: str, folder: Path, tmp_path: Path) -> None:
     recipe, columns, labels = RESUMED[name]
@@ -168,6 +168,7 @@ def test_the_folder_gives_the_vectors_of_sentence_transformers(recipe: Recipe, f
     np.testing.assert_allclose(ours, library.encode(texts), atol=1e-6)
 
 
+@pytest.mark.nightly
 def test_a_share_is_on_the_line_from_before_to_after(folder: Path, tmp_path: Path) -> None:
     """Merged weights and the separate adapter; the trained weights, from which a run resumes, are whole."""
     weights, targets = {}, ("query", "intermediate.dense")
@@ -191,6 +192,7 @@ def test_a_share_is_on_the_line_from_before_to_after(folder: Path, tmp_path: Pat
     assert moved == 4
 
 
+@pytest.mark.nightly
 def test_a_saved_rank_is_the_best_approximation_of_the_update(folder: Path, tmp_path: Path) -> None:
     """By the singular values of the difference of the merged weights; the separate adapter gives the same."""
     targets, changed = ("query", "intermediate.dense"), {}

@@ -64,7 +64,6 @@ EACH_RUN = frozenset(  # of every kind of trouble one; the others are left to sc
         "replicas: a backup restored",
         "replicas: a re-embedding, killed half-way and resumed",  # which kills a replica, too
         "replicas: PostgreSQL killed and restarted",
-        "replicas: the disk of PostgreSQL full",
     }
 )
 
