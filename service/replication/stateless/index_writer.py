@@ -101,17 +101,17 @@ class IndexWriter:
         self._failed = {key: name for key, name in self._failed.items() if key in wanted}
         done = True
         for key in sorted(wanted, key=lambda key: key in self._failed):
-            self._failed[key] = wanted[key][0].name
             try:
                 done &= self._bring_up(*wanted[key], marks.get(key))
             except (UnknownCollection, VersionMismatch):  # deleted or recreated meanwhile: the next round sees it
                 continue
-            except (IndexUnavailable, StoreUnavailable, Stopped):
-                raise
-            except Exception:
+            except Exception as error:
+                self._failed[key] = wanted[key][0].name
+                if isinstance(error, IndexUnavailable | StoreUnavailable | Stopped):
+                    raise
                 log.exception("collection %s could not be brought into the index; retrying", wanted[key][0].name)
                 continue
-            del self._failed[key]
+            self._failed.pop(key, None)
         return done
 
     def _bring_up(self, collection: Collection, target: RemoteCollection, mark: IndexMark | None) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -302,6 +302,14 @@ async def test_a_large_collection_is_filled_in_turns(
         with server_index(milvus) as index:
             leadership = LockedMarks(postgresql_engine(database.url, 1, NEVER_S))
             writer = IndexWriter(store, index, leadership, threading.Event())
+            apply = index.apply
+            failed: list[Set[str]] = []
+
+            def noted(*change: Any, **options: Any) -> None:
+                failed.append(writer.failed)
+                apply(*change, **options)
+
+            monkeypatch.setattr(index, "apply", noted)
             turns = 1
             while not writer.round():
                 turns += 1
@@ -309,6 +317,7 @@ async def test_a_large_collection_is_filled_in_turns(
                     await alone.current("c", None)
             leadership.release()
         assert turns == 5, "nine changes in pages of two"
+        assert failed == [set()] * 5, "a collection that is being filled has not failed"
         assert await found(alone) == {f"d{i}" for i in range(9)} - {"d4"}
 
 
