@@ -124,10 +124,8 @@ export class DocumentMap {
     );
     this.frame.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => this.walk(event));
     this.resized = new ResizeObserver(() => (this.frame.isConnected ? this.draw() : this.resized.disconnect()));
-    matchMedia("(prefers-color-scheme: dark)").addEventListener(
-      "change",
-      () => this.frame.isConnected && this.recolor(),
-    );
+    for (const query of ["(prefers-color-scheme: dark)", "print"])
+      matchMedia(query).addEventListener("change", () => this.frame.isConnected && this.recolor());
   }
 
   /** @param {AbortSignal} signal */
@@ -167,7 +165,7 @@ export class DocumentMap {
       button("List the documents in view", () => this.listView(), { class: "quiet" }),
       element(
         "span",
-        { class: "faint" },
+        { class: "faint hint" },
         "A click on words lists that region; a double click zooms, and dragging moves what is zoomed.",
       ),
     );
@@ -256,12 +254,20 @@ export class DocumentMap {
     this.showTip();
   }
 
-  /** @param {(point: {x: number, y: number}) => [number, number]} zoomed */
+  /**
+   * Place the names of regions; one that would cover another appears when the map is zoomed.
+   * @param {(point: {x: number, y: number}) => [number, number]} zoomed
+   */
   placeNames(zoomed) {
+    /** @type {DOMRect[]} */
+    const taken = [];
     for (const [i, each] of /** @type {HTMLElement[]} */ ([...this.names.children]).entries()) {
       const [x, y] = zoomed(this.regions[i]);
       each.hidden = !this.isInside(x, y);
       Object.assign(each.style, { left: `${x}px`, top: `${y}px` });
+      const place = each.getBoundingClientRect();
+      each.hidden ||= taken.some((other) => overlap(place, other));
+      if (!each.hidden) taken.push(place);
     }
   }
 
@@ -416,7 +422,9 @@ export class DocumentMap {
     const chosen = this.pinned === null ? [] : [this.pinned];
     fill(
       this.card,
-      chosen.length ? null : element("p", { class: "faint" }, "Point at a mark to read its text; a click keeps it."),
+      chosen.length
+        ? null
+        : element("p", { class: "faint hint" }, "Point at a mark to read its text; a click keeps it."),
       chosen.map((i) => {
         const { id, text, value } = this.points[i];
         const named = this.field ? `${this.field}: ${shownValue(value)}` : "";
@@ -535,6 +543,10 @@ const markOf = ({ shape, color }) => ({
   inside: colorOf(color),
   outline: colorOf(color.startsWith("--plus") ? "--faint" : "--paper"),
 });
+
+/** @param {DOMRect} one @param {DOMRect} other */
+const overlap = (one, other) =>
+  one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
 
 /**
  * @param {CanvasRenderingContext2D} context

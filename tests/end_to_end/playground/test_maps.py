@@ -72,3 +72,32 @@ def test_a_map_is_dragged_and_its_regions_listed(open_page: OpenPage, url: str) 
     frame.press("Shift+ArrowRight")
     moved = names.evaluate_all("all => all.map((each) => parseFloat(each.style.left))")
     assert all(new < old for new, old in zip(moved, after, strict=True))
+
+
+def test_paper_names_the_colors_and_has_no_empty_card(open_page: OpenPage) -> None:
+    page = open_page("#collection?collection=default&map=shown&color=category", scheme="dark")
+    expect(page.locator(".legend-entry")).to_have_count(10)
+    drawn = "document.querySelector('.map canvas').toDataURL()"
+    on_screen = page.evaluate(drawn)
+    page.emulate_media(media="print", color_scheme="dark")
+    page.wait_for_function(f"(before) => {drawn} !== before", arg=on_screen)
+    expect(page.locator(".legend-entry").last).to_be_visible()
+    expect(page.get_by_role("region", name="All collections").get_by_text("default", exact=True)).to_be_visible()
+    expect(page.get_by_role("region", name="Near-duplicates")).to_be_hidden()
+    expect(page.get_by_role("button", name="Zoom in")).to_be_hidden()
+
+
+def test_names_of_regions_cover_no_other(open_page: OpenPage) -> None:
+    page = open_page("#collection?collection=default&map=shown")
+    page.set_viewport_size({"width": 390, "height": 900})
+    names = page.locator(".map-name")
+    expect(names.filter(visible=True)).not_to_have_count(names.count())
+    boxes = [box for each in names.all() if (box := each.bounding_box())]
+    assert 2 <= len(boxes) < names.count()
+    for i, one in enumerate(boxes):
+        for other in boxes[:i]:
+            apart = max(
+                abs(one[at] + one[size] / 2 - other[at] - other[size] / 2) - (one[size] + other[size]) / 2
+                for at, size in (("x", "width"), ("y", "height"))
+            )
+            assert apart >= 0
