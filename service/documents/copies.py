@@ -26,6 +26,7 @@ from semblance.service.ports.documents import (
     Collection,
     CollectionContents,
     Commit,
+    Document,
     DocumentChange,
     Reembedding,
     Version,
@@ -52,25 +53,20 @@ def begin_epoch(connection: Connection, collection: Collection) -> None:
 def put(connection: Connection, name: str, changes: Sequence[DocumentChange]) -> None:
     """Store the latest state of some documents.
 
-    Where the searched text is the same, embeddings that the change lacks are kept: the primary may have switched to its
-    next encoder while this copy still serves the former one.
+    Of a document in which only the version differs, embeddings that the change lacks are kept: the primary may have
+    switched to its next encoder while this copy still serves the former one.
     """
     ids = [change.document.id for change in changes]
-    text_fields = to_collection(select_collection(connection, name)).settings.text_fields
-    former = {doc_id: each.searched(text_fields) for doc_id, each in select_documents(connection, name, ids).items()}
-    same_text = [
-        change
-        for change in changes
-        if not change.deleted and former.get(change.document.id) == change.document.searched(text_fields)
-    ]
-    same_ids = {change.document.id for change in same_text}
+    former = select_documents(connection, name, ids)
+    same = [change for change in changes if _is_same(change, former.get(change.document.id))]
+    same_ids = {change.document.id for change in same}
     delete_documents(connection, name, [doc_id for doc_id in ids if doc_id not in same_ids])
     new = [change for change in changes if change.document.id not in same_ids]
     if new:
         rows = [document_row(name, change.document, deleted=change.deleted) for change in new]
         connection.execute(insert(documents), rows)
-    if same_text:
-        _update_rows(connection, name, same_text)
+    if same:
+        _update_rows(connection, name, same)
     insert_embeddings(connection, name, [(change.document.id, change.embeddings) for change in changes])
 
 
@@ -130,8 +126,14 @@ def replace_all(connection: Connection, contents: Iterable[CollectionContents], 
     return names
 
 
+def _is_same(change: DocumentChange, former: Document | None) -> bool:
+    """Whether a document has a new version, and maybe other embeddings, and nothing else that is new."""
+    now = change.document
+    return former is not None and not change.deleted and (former.text, former.metadata) == (now.text, now.metadata)
+
+
 def _update_rows(connection: Connection, name: str, changes: Sequence[DocumentChange]) -> None:
-    """Update documents with an unchanged text, and delete embeddings that are replaced."""
+    """Update versions of documents, and delete embeddings that are replaced."""
     rows = [change.document for change in changes]
     update_documents(connection, name, rows)
     generations = {generation for change in changes for generation in change.embeddings}

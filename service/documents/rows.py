@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 import numpy as np
@@ -242,6 +242,18 @@ def select_documents(connection: Connection, name: str, ids: Sequence[str]) -> d
     """Documents by id; missing and deleted ones are left out."""
     rows = connection.execute(_SELECT_DOCUMENTS, {"of": name, "ids": list(ids)})
     return {row.id: Document(*row) for row in rows}
+
+
+def documents_at(connection: Connection, collection: Collection, ids: Sequence[str]) -> dict[str, Document]:
+    """Documents by id; one that only has a later version than its collection has that of the collection.
+
+    A copy that is about to switch to its next encoder has such documents; their vectors by the former one are kept.
+    """
+    found, newest = select_documents(connection, collection.name, ids), collection.version.number
+    if ahead := [each.id for each in found.values() if each.version > newest]:
+        kept = select_vectors(connection, collection.name, ahead, collection.settings.generation)
+        found |= {doc_id: replace(found[doc_id], version=newest) for doc_id in kept}
+    return found
 
 
 def select_spans(connection: Connection, collection: Collection, ids: Sequence[str]) -> dict[str, Spans]:

@@ -15,6 +15,7 @@ from semblance.service.documents.database import Database, DatabaseHealth
 from semblance.service.documents.databases.disk_reserve import DiskReserve
 from semblance.service.documents.rows import (
     collection_size,
+    documents_at,
     new_epoch,
     read_page,
     select_codes,
@@ -168,12 +169,12 @@ class SqlDocumentStore(StoredAliases):
     def get_at(self, name: str, ids: Sequence[str]) -> tuple[Collection, dict[str, Document]]:
         with self._database.reading() as connection:
             collection = to_collection(select_complete_collection(connection, name))
-            return collection, select_documents(connection, name, ids)
+            return collection, documents_at(connection, collection, ids)
 
     def get_cut(self, name: str, ids: Sequence[str]) -> CutDocuments:
         with self._database.reading() as connection:
             collection = to_collection(select_complete_collection(connection, name))
-            found = select_documents(connection, name, ids)
+            found = documents_at(connection, collection, ids)
             return CutDocuments(collection, found, select_spans(connection, collection, ids))
 
     def codes(self, name: str, passages: Sequence[PassageKey], generation: str) -> dict[PassageKey, bytes]:

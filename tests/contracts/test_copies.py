@@ -222,6 +222,10 @@ def test_the_former_encoder_serves_the_copy_until_it_switches(engine: Engine, tm
             here = copy.collection(name)
             seen.append((here.settings.space, spaces.count("'space-0'"), spaces.count("'space-1'")))
             assert here.version == before, "no version is recorded before the switch"
+            read = copy.get_cut("c", [f"{i}" for i in range(7)]).documents
+            unchanged = {doc_id for doc_id, document in read.items() if document.version <= before.number}
+            assert unchanged == {"5", "6"}, "searches leave out documents of later versions"
+            assert copy.get("c", [*read]) == read
             super().switch_with(name, act)
 
     copier = Copier(writer.store, copy, RecordingWriter())
@@ -230,7 +234,9 @@ def test_the_former_encoder_serves_the_copy_until_it_switches(engine: Engine, tm
     writer.begin("c", 1)
     writer.switch("c", 1)
     writer.upsert("c", 9)  # in the new space only
+    relabeled = replace(writer.store.get("c", ["4"])["4"], metadata={"label": 1})
+    writer.store.upsert(writer.store.collection("c"), [Write(relabeled, None)])
     copier("c")
-    assert seen == [("space-0", 3, 5)], "one of four was rewritten in the new space only, and a fifth is new there"
+    assert seen == [("space-0", 2, 5)], "of four, one was rewritten in the new space, one relabeled; a fifth is new"
     assert_equal(engine, copy_engine)
     copy.close()

@@ -97,6 +97,17 @@ export async function get(path, signal) {
 }
 
 /**
+ * Other names of collections; none where the key may not see them.
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<{name: string, collection: string}[]>}
+ */
+export const aliases = (signal) =>
+  get("aliases", signal).then(
+    (found) => found.aliases,
+    () => [],
+  );
+
+/**
  * A module of this page, which is a request, too.
  * @template T
  * @param {Promise<T>} module

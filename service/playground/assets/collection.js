@@ -8,7 +8,7 @@ import { DocumentPages } from "./documents.js";
 import { Duplicates } from "./duplicates.js";
 import { Import } from "./import.js";
 import { metadataFields } from "./search.js";
-import { writeState } from "./state.js";
+import { last, writeState } from "./state.js";
 
 const MAX_GROUPS = 12; // of a map, with a mark of their own
 const MAX_FACETS = 20; // of a request
@@ -67,7 +67,7 @@ export class Collection {
    * @param {Record<string, string>} fields
    */
   async open(fields) {
-    const isShown = await this.refresh(fields.collection || this.collection.value);
+    const isShown = await this.refresh(fields.collection || last.collection);
     if (!isShown || !fields.map) return;
     choose(this.field, fields.color, "");
     await this.drawMap();
@@ -99,6 +99,7 @@ export class Collection {
     this.all.show(this.known, this.collection.value);
     const one = this.known.find((each) => each.name === this.collection.value);
     const state = one ? `${one.name} ${one.version}` : "";
+    if (one) last.collection = one.name;
     if (one && state === this.state) {
       this.writeState();
       return true;

@@ -1,7 +1,7 @@
 // @ts-check
 // All collections: what each holds, in words, and what can be done with them.
 
-import { Latest, collectionPath, get, send } from "./api.js";
+import { Latest, aliases, collectionPath, send } from "./api.js";
 import { announce, button, counted, element, fill, grouped, isolated, labeled, menu, modelsOf } from "./dom.js";
 
 export const NAME_PATTERN = "[a-z0-9][a-z0-9._\\-]{0,63}"; // as in service/names.py
@@ -75,10 +75,9 @@ export class CollectionList {
    * @param {string} shown
    */
   async show(collections, shown) {
-    // a key may not be allowed to see aliases
-    const found = await this.listing.run((signal) => get("aliases", signal).catch(() => ({ aliases: [] })));
+    const found = await this.listing.run(aliases);
     if (!found) return;
-    this.aliases = found.aliases;
+    this.aliases = found;
     this.shown = shown;
     fill(
       this.rows,

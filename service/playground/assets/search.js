@@ -1,7 +1,7 @@
 // @ts-check
 // Search a collection, and see why each hit stands where it stands.
 
-import { Latest, collectionPath, get, post, send } from "./api.js";
+import { Latest, aliases, collectionPath, get, post, send } from "./api.js";
 import {
   announce,
   beginning,
@@ -25,7 +25,7 @@ import { hitCard } from "./hit.js";
 import { MeasureMenu } from "./measures.js";
 import { reembedOffer } from "./multilingual.js";
 import { typicalOf } from "./scale.js";
-import { writeState } from "./state.js";
+import { last, writeState } from "./state.js";
 
 const PAUSE_MS = 300;
 const FIELDS = 6; // metadata fields with facets
@@ -61,7 +61,7 @@ export class Search {
     this.wasAsked = false;
     /** The collection of an address that does not exist. */
     this.missing = "";
-    /** @type {Map<string, any>} collections by name */
+    /** @type {Map<string, any>} collections by name and alias */
     this.collections = new Map();
     this.collection = menu([], "", { name: "collection" });
     this.query = element("input", {
@@ -137,8 +137,9 @@ export class Search {
    * @param {Record<string, string>} fields
    */
   async open(fields) {
-    const found = await this.opening.run((signal) => get("collections", signal));
+    const found = await this.opening.run((signal) => Promise.all([get("collections", signal), aliases(signal)]));
     if (!found) return;
+    const [{ collections }, others] = found;
     if (Object.keys(fields).length) {
       this.wasAsked = true;
       this.query.value = fields.query ?? "";
@@ -149,13 +150,17 @@ export class Search {
       choose(this.k, fields.k, "10");
       this.chosen = readFilters(fields.filter);
     }
-    this.collections = new Map(found.collections.map((/** @type {any} */ each) => [each.name, each]));
+    const isShown = this.collections.get(this.collection.value)?.name === last.collection;
+    const wanted = fields.collection || (isShown ? this.collection.value : last.collection);
+    if (wanted !== this.collection.value && !fields.filter) this.chosen.clear();
+    this.collections = new Map(collections.map((/** @type {any} */ each) => [each.name, each]));
     /** @type {[string, string][]} */
-    const choices = found.collections.map((/** @type {any} */ each) => [
-      each.name,
-      `${each.name} (${grouped(each.count)})`,
-    ]);
-    const wanted = fields.collection || this.collection.value;
+    const choices = collections.map((/** @type {any} */ each) => [each.name, `${each.name} (${grouped(each.count)})`]);
+    for (const { name, collection } of others) {
+      if (!this.collections.has(collection)) continue;
+      this.collections.set(name, this.collections.get(collection));
+      choices.push([name, `${name} → ${collection}`]);
+    }
     setChoices(this.collection, choices, wanted || "default");
     this.missing = wanted && wanted !== this.collection.value ? wanted : "";
     if (this.missing) this.collection.value = "";
@@ -165,6 +170,7 @@ export class Search {
   /** Show the facets of the chosen collection, and search it. */
   async choose() {
     const name = this.collection.value;
+    last.collection = this.collections.get(name)?.name ?? last.collection;
     this.query.placeholder = name === "default" ? "my parcel never came" : "";
     if (!this.isChosen) this.measure.set(explainedBy(this.collections.get(name)?.measure));
     fill(this.filters);

@@ -6,6 +6,8 @@ import { byId } from "./dom.js";
 /** @typedef {Record<string, string>} State */
 
 const SAID_MS = 1500;
+/** The collection that was shown last, in whichever tab. */
+export const last = { collection: "" };
 /** @type {WeakMap<HTMLElement, {name: string | null, timer: number}>} buttons that say what became of a copy */
 const asked = new WeakMap();
 

@@ -96,8 +96,6 @@ def test_names_of_regions_cover_no_other(open_page: OpenPage) -> None:
     assert 2 <= len(boxes) < names.count()
     for i, one in enumerate(boxes):
         for other in boxes[:i]:
-            apart = max(
-                abs(one[at] + one[size] / 2 - other[at] - other[size] / 2) - (one[size] + other[size]) / 2
-                for at, size in (("x", "width"), ("y", "height"))
-            )
-            assert apart >= 0
+            left, right = sorted((one, other), key=lambda box: box["x"])
+            upper, lower = sorted((one, other), key=lambda box: box["y"])
+            assert left["x"] + left["width"] <= right["x"] or upper["y"] + upper["height"] <= lower["y"]

@@ -425,3 +425,26 @@ def test_unread_texts_are_offered_a_model(open_page: OpenPage, *, is_served: boo
     else:
         expect(page.locator(".notice").first).to_contain_text("scripts/install multilingual")
         expect(page.get_by_role("button", name="Use multilingual")).to_have_count(0)
+
+
+def test_tabs_keep_the_collection_and_search_offers_aliases(open_page: OpenPage, url: str) -> None:
+    with Client(url) as client:
+        client.create_collection("kept-2")
+        client.add_documents([{"id": "1", "text": "The lamp flickers."}], collection="kept-2")
+        client.set_alias("kept", "kept-2")
+    page = open_page("#collection?collection=kept-2")
+    chosen = page.locator("select[name=collection]").filter(visible=True)
+    expect(page.get_by_text("The lamp flickers.")).to_be_visible()
+    page.get_by_role("tab", name="Search").click()
+    expect(chosen).to_have_value("kept-2")
+    chosen.select_option("kept → kept-2")
+    page.get_by_label("Query").fill("lamp")
+    expect(page.locator(".hit")).to_have_count(1)
+    page.get_by_role("tab", name="Collection").click()
+    expect(chosen).to_have_value("kept-2")
+    page.get_by_role("tab", name="Search").click()
+    expect(chosen).to_have_value("kept")
+    page.get_by_role("tab", name="Collection").click()
+    chosen.select_option("default")
+    page.get_by_role("tab", name="Search").click()
+    expect(chosen).to_have_value("default")
