@@ -127,7 +127,7 @@ def replace_all(connection: Connection, contents: Iterable[CollectionContents], 
 
 
 def _is_same(change: DocumentChange, former: Document | None) -> bool:
-    """Whether a document has a new version, and maybe other embeddings, and nothing else that is new."""
+    """Whether nothing of a document is new but its version, and maybe embeddings."""
     now = change.document
     return former is not None and not change.deleted and (former.text, former.metadata) == (now.text, now.metadata)
 

@@ -245,7 +245,7 @@ def select_documents(connection: Connection, name: str, ids: Sequence[str]) -> d
 
 
 def documents_at(connection: Connection, collection: Collection, ids: Sequence[str]) -> dict[str, Document]:
-    """Documents by id; one that only has a later version than its collection has that of the collection.
+    """Documents by id, with the version of their collection if nothing but theirs is later.
 
     A copy that is about to switch to its next encoder has such documents; their vectors by the former one are kept.
     """
