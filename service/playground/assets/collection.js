@@ -21,7 +21,10 @@ export class Collection {
    */
   constructor(panel, models) {
     this.collection = menu([], "", { name: "collection" });
-    this.collection.addEventListener("change", () => this.show());
+    this.collection.addEventListener("change", () => {
+      this.listing.cancel(); // else it would choose the former one again
+      return this.show();
+    });
     /** @type {any[]} the collections */
     this.known = [];
     /** The collection of an address that does not exist. */

@@ -108,6 +108,7 @@ export class Search {
     for (const each of [this.mode, this.measure.select, this.rerankModel, this.k])
       each.addEventListener("change", () => this.show());
     this.collection.addEventListener("change", () => {
+      this.opening.cancel(); // else it would choose the former one again
       this.chosen.clear();
       this.missing = "";
       return this.choose();
