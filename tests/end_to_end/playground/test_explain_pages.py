@@ -60,6 +60,15 @@ def test_a_print_has_every_part(open_page: OpenPage) -> None:
     expect(page.locator(".sum .bar")).to_be_visible()
 
 
+def test_a_difference_prints_the_partners_of_each_word(open_page: OpenPage) -> None:
+    page = open_page(PAGES["difference"])
+    partners = page.locator(".partners").filter(visible=True)
+    shown = partners.count()
+    assert shown
+    page.emulate_media(media="print")
+    expect(partners).to_have_count(shown)
+
+
 @pytest.mark.parametrize("fragment", [PAGES["document"], "#compare", "#search?query=my%20parcel%20never%20came&k=5"])
 def test_decisive_words_are_legible_on_paper(open_page: OpenPage, fragment: str) -> None:
     """Browsers print no backgrounds unless they are asked to: words have 4.5 to 1 on theirs, in grey, too."""

@@ -96,6 +96,19 @@ def test_documents_are_listed_once_after_a_double_click(open_page: OpenPage) -> 
     expect(rows).to_have_count(1)
 
 
+@pytest.mark.parametrize("fragment", ["#collection?collection=default", "#search?collection=default"])
+def test_a_collection_stays_chosen_after_a_late_list(open_page: OpenPage, fragment: str) -> None:
+    page = open_page(fragment)
+    expect(page.locator(".documents li, .facet").first).to_be_visible()
+    page.get_by_role("tab", name="Compare").click()
+    held = Held(page, "**/collections")
+    page.evaluate("(fragment) => (location.hash = fragment)", fragment)
+    held.wait()
+    collections(page).select_option("other")
+    held.release()
+    expect(collections(page)).to_have_value("other")
+
+
 def test_late_groups_stay_out_of_another_collection(open_page: OpenPage) -> None:
     page = open_page("#collection?collection=default")
     expect(page.get_by_role("button", name="Draw map")).to_be_enabled()
