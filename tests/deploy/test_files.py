@@ -38,12 +38,13 @@ REPLICAS = [DEPLOY / "nginx" / f"upstreams{kind}.conf" for kind in ("", ".compos
 STATELESS_REPLICAS = KUBERNETES / "stateless" / "upstreams.conf"
 
 
-def check(*command: str) -> None:
+def check(*command: str) -> str:
+    """Run a tool, which must find nothing, and return what it prints."""
     tool = Path(sys.executable).with_name(command[0])
     run = subprocess.run([tool, *command[1:]], capture_output=True, text=True, check=False)
     printed = run.stdout + run.stderr
     assert run.returncode == 0, printed
-    assert "WARN " not in printed, printed  # a kind of object without schema is no error
+    return printed
 
 
 def test_compose_follows_its_schema() -> None:
@@ -51,7 +52,8 @@ def test_compose_follows_its_schema() -> None:
 
 
 def test_manifests_follow_the_kubernetes_schemas() -> None:
-    check("kubernetes-validate", "--strict", *map(str, MANIFESTS))
+    printed = check("kubernetes-validate", "--strict", *map(str, MANIFESTS))
+    assert "WARN " not in printed, printed  # the tool exits with 0 after "Couldn't find schema for kind"
 
 
 def test_the_dockerfile_has_no_findings() -> None:
