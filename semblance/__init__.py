@@ -69,8 +69,6 @@ __all__ = [
     "similarity",
 ]
 
-_BLOCK = 2048  # pairs with tokens in memory: 250 MB for sentences with 384 dimensions a token
-
 _MODULES = {
     "Compute": "semblance.models.runtime",
     "Encoder": "semblance.models.protocols",
@@ -270,13 +268,16 @@ def _paired(measure: Similarity, left: list[Text], right: list[Text], model: Mod
     """The scores of the texts at the same places, in blocks that bound the memory of tokens. Raises ValueError."""
     import numpy as np  # noqa: PLC0415 - takes longer than the package
 
+    from semblance.models.judgments.pair_scorer import PAIRS_PER_BLOCK  # noqa: PLC0415 - imports numpy
+
     if len(left) != len(right):
         raise ValueError(f"paired lists must have the same length, not {len(left):,} and {len(right):,}")
     scores: list[float] = []
-    for start in range(0, len(left), _BLOCK):
-        own = left[start : start + _BLOCK]
-        embedded = _embedded([*own, *right[start : start + _BLOCK]], model)
-        scores += map(measure.score, embedded[: len(own)], embedded[len(own) :])
+    for start in range(0, len(left), PAIRS_PER_BLOCK):
+        block = slice(start, start + PAIRS_PER_BLOCK)
+        embedded = _embedded([*left[block], *right[block]], model)  # together: a text of both is encoded once
+        half = len(embedded) // 2
+        scores += map(measure.score, embedded[:half], embedded[half:])
     return np.array(scores, np.float64)
 
 

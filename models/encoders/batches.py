@@ -11,7 +11,7 @@ from semblance.models.errors import ModelFailed
 from semblance.models.protocols import Encoder
 from semblance.models.text import TokenizedText
 
-BATCH_TOKENS = 2048  # padded tokens in a batch: more is no faster on a CPU
+BATCH_TOKENS = 2048  # in a batch, padding included; larger batches have no higher throughput on a CPU
 
 
 def encode_in_batches(encoder: Encoder, tokenized: Sequence[TokenizedText], want: Want) -> list[TokenEmbeddings]:
@@ -22,11 +22,23 @@ def encode_in_batches(encoder: Encoder, tokenized: Sequence[TokenizedText], want
     """
     found: dict[int, TokenEmbeddings] = {}
     for batch in batches(tokenized):
-        try:
-            found |= zip(batch, encode_checked(encoder, [tokenized[at] for at in batch], want), strict=True)
-        except ModelFailed as error:
-            raise ModelFailed([replace(each, index=batch[each.index]) for each in error.problems]) from error
+        found |= encode_batch(encoder, tokenized, batch, want)
     return [found[at] for at in range(len(tokenized))]
+
+
+def encode_batch(
+    encoder: Encoder, tokenized: Sequence[TokenizedText], batch: Sequence[int], want: Want
+) -> dict[int, TokenEmbeddings]:
+    """Embeddings of a batch, by the positions of its texts, which errors name too.
+
+    Raises:
+        ModelFailed, DeviceLost: as `encode_checked`.
+    """
+    try:
+        found = encode_checked(encoder, [tokenized[at] for at in batch], want)
+    except ModelFailed as error:
+        raise ModelFailed([replace(each, index=batch[each.index]) for each in error.problems]) from error
+    return dict(zip(batch, found, strict=True))
 
 
 def batches(tokenized: Sequence[TokenizedText]) -> list[list[int]]:

@@ -8,8 +8,7 @@ import numpy as np
 
 from semblance.models.catalogue import required_vectors, similarity
 from semblance.models.embeddings import Doubles, TokenEmbeddings, Want
-from semblance.models.encoders.batches import batches
-from semblance.models.encoders.checked import encode_checked
+from semblance.models.encoders.batches import batches, encode_batch
 from semblance.models.protocols import Encoder, Track
 from semblance.models.text import Role, TokenizedText
 
@@ -59,6 +58,6 @@ class PairScorer:
 
     def _encode(self, tokenized: Sequence[TokenizedText], want: Want) -> Iterator[tuple[str, TokenEmbeddings]]:
         """Yield each text with its embeddings."""
-        for positions in self.track(batches(tokenized), "encoding"):
-            batch = [tokenized[at] for at in positions]
-            yield from zip([each.text for each in batch], encode_checked(self._encoder, batch, want), strict=True)
+        for batch in self.track(batches(tokenized), "encoding"):
+            for at, embeddings in encode_batch(self._encoder, tokenized, batch, want).items():
+                yield tokenized[at].text, embeddings

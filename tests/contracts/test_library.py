@@ -101,7 +101,7 @@ def test_lists_give_a_matrix() -> None:
 
 @pytest.mark.parametrize("measure", ["cosine", "rcmd"])
 def test_paired_lists_give_the_score_of_each_pair(measure: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(semblance, "_BLOCK", 2)
+    monkeypatch.setattr("semblance.models.judgments.pair_scorer.PAIRS_PER_BLOCK", 2)
     left = ["Owls hoot.", "It rains.", "a cat " * 40]
     right = semblance.encode(["An owl is heard.", "Rain falls.", "It rains."])
     scores = semblance.similarity(pd.Series(left), right, measure=measure, paired=True)
