@@ -178,8 +178,8 @@ class CollectionIndex:
         """Number of passages of matching documents that have all words, for each phrase."""
         with self._reading():
             allowed = self._documents.mask(where)
-            bm25 = self._documents.bm25.remembering()
-            return [int(np.count_nonzero(allowed[bm25.rows_with_all(words)])) for words in phrases]
+            documents = self._documents.remembering()
+            return [int(np.count_nonzero(allowed[documents.rows_with_all(words)])) for words in phrases]
 
     def words_beginning(self, prefix: str, where: Filter | None, k: int) -> list[WordInDocument]:
         """The k words that most passages of matching documents have, each with such a document."""

@@ -14,12 +14,12 @@ import numpy as np
 from pyroaring import BitMap
 from semblance_client.vocabulary.responses import RequestWarning
 
-from semblance.models.tokenization.terms import Term
+from semblance.models.tokenization.terms import Term, is_code
 from semblance.service.filters import Filter
 from semblance.service.indexes.columns.array_file import Array, Pieces, in_one
 from semblance.service.indexes.columns.byte_strings import ByteStrings
 from semblance.service.indexes.columns.string_numbers import StringNumbers
-from semblance.service.indexes.postings import Postings, facet_of, row_numbers, values_of
+from semblance.service.indexes.postings import Postings, RowNumbers, facet_of, row_numbers, values_of
 from semblance.service.indexes.terms.bm25 import Bm25, Flags, TextTerms
 from semblance.service.indexes.unmet_conditions import mismatches
 from semblance.service.ports.documents import Metadata
@@ -30,6 +30,7 @@ MORE_ROWS = 4  # times as many, where those found are of too few documents
 
 
 _NUMBER_BYTES = 4
+_MOST_DIGITS = 15  # of an integer that JSON keeps
 
 
 class PassageRows:
@@ -245,6 +246,25 @@ class PassageRows:
     def terms(self, terms: Sequence[Term], rows: Sequence[int]) -> list[list[TermScore]]:
         """The terms of a query that each row has."""
         return self.bm25.explain(terms, rows)
+
+    def rows_with_code(self, code: Term, written: str = "", *, alone: bool = False) -> BitMap:
+        """Rows of passages with a code, and first rows of documents with it as id or value.
+
+        An id or value is found in small letters, in capitals, and as it is written in the query; an id of digits only
+        where the query has nothing else, since a number in a sentence seldom means a row.
+        """
+        forms = list(dict.fromkeys([code.text, code.text.upper(), written]))
+        numbers = [int(form) for form in forms if form.isdecimal() and len(form) <= _MOST_DIGITS]
+        ids = [form for form in forms if alone or not form.isdecimal()]
+        named = [row for each in ids if (row := self._first_row(each)) is not None]
+        valued = self._postings.having([*forms, *numbers]) - self._later
+        return BitMap(self.bm25.rows_with(code)) | valued | BitMap(named)
+
+    def rows_with_all(self, words: Sequence[str]) -> RowNumbers:
+        """Rows with all of some words, as terms of a query; see `rows_with_code`."""
+        if len(words) == 1 and is_code(words[0]):
+            return row_numbers(self.rows_with_code(Term(words[0], 0, 0)))
+        return self.bm25.rows_with_all(words)
 
     def matched_share(self, terms: Sequence[Term], rows: Sequence[int]) -> float:
         """Largest share of the information (idf) of a query that one of the rows has, from 0 to 1."""

@@ -143,6 +143,10 @@ class Postings:
         }
         return {value: count for value, count in counts.items() if count}
 
+    def having(self, values: Sequence[Scalar]) -> BitMap:
+        """Rows that have one of some values in any field."""
+        return BitMap.union(BitMap(), *[self._equal(field, value) for field in self._present for value in values])
+
     def distinct(self, field: str) -> int:
         """Number of different values in a field."""
         return sum(len(self._rows.get((field, kind), ())) for kind in get_args(ValueType))

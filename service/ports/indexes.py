@@ -67,6 +67,7 @@ class HybridQuery:
         min_share: terms count only if one of the ten best documents by terms has this share of their information
             (idf), or any document has a code of the query.
         visible: the documents that exist for the caller, by which a code is rare or a term is missing; None is all.
+        text: in which the terms are.
     """
 
     vector: Floats
@@ -74,6 +75,16 @@ class HybridQuery:
     terms_only: bool = False
     min_share: float = 0.0
     visible: Filter | None = None
+    text: str = ""
+
+    @property
+    def only_codes(self) -> bool:
+        """Whether all terms are codes or parts of them."""
+        return all(term.kind in ("code", "part") for term in self.terms)
+
+    def written(self, term: Term) -> str:
+        """A term as the query has it."""
+        return self.text[term.start : term.end]
 
 
 class HybridPassage(NamedTuple):
@@ -244,7 +255,10 @@ class IndexReader(Protocol):
         """
 
     def passages_with(self, phrases: Sequence[Sequence[str]], where: Filter | None) -> list[int]:
-        """Number of passages of matching documents that have all words, for each phrase."""
+        """Number of passages of matching documents that have all words, for each phrase.
+
+        A code alone may also be the id, or a value of the metadata, of such a document.
+        """
 
     def words_beginning(self, prefix: str, where: Filter | None, k: int) -> list[WordInDocument]:
         """The k words that most passages of matching documents have, each with such a document."""

@@ -23,8 +23,10 @@ from tests.support.stored_index import StoredIndex
 DIM = 6
 WORDS = st.sampled_from(["the", "the", "lamp", "is", "E-4711", "e 4711", "E-4712", "荷物", "broken"])
 TEXT = st.lists(WORDS, max_size=8).map(" ".join)
-DOCUMENT = st.tuples(st.lists(TEXT, min_size=1, max_size=4), st.booleans())
-Step: TypeAlias = tuple[str, int, tuple[list[str], bool]]
+QUERY = st.lists(st.one_of(WORDS, st.just("D3")), max_size=8).map(" ".join)  # also an id
+CODES = st.lists(st.sampled_from(["E-4711", "e-4712", "lamp"]), max_size=2)
+DOCUMENT = st.tuples(st.lists(TEXT, min_size=1, max_size=4), st.booleans(), CODES)
+Step: TypeAlias = tuple[str, int, tuple[list[str], bool, list[str]]]
 STEPS = st.lists(st.tuples(st.sampled_from(["upsert", "upsert", "delete"]), st.integers(0, 9), DOCUMENT), max_size=25)
 
 
@@ -39,9 +41,13 @@ def best(scores: Mapping[tuple[str, int], float]) -> dict[str, float]:
     return found
 
 
-def code_tiers(query: str, texts: Mapping[str, Sequence[str]], allowed: Set[str]) -> dict[str, CodeTier]:
+def code_tiers(query: str, documents: Mapping[str, VectorChange], allowed: Set[str]) -> dict[str, CodeTier]:
     """The tier of each allowed document by the rare codes of a query; none if the query has no rare codes."""
-    has = {doc_id: {term.text for text in each for term in document_terms(text)} for doc_id, each in texts.items()}
+    has = {
+        doc_id: {doc_id, *map(str.lower, each.metadata["codes"])}
+        | {term.text for text in each.texts for term in document_terms(text)}
+        for doc_id, each in documents.items()
+    }
     asked = {term.text for term in query_terms(query) if term.kind == "code"}
     bare = all(term.kind in ("code", "part") for term in query_terms(query))
     rare = {code for code in asked if bare or sum(code in each for each in has.values()) <= 3}
@@ -65,15 +71,15 @@ class Ask(NamedTuple):
 
 @pytest.mark.parametrize("engine", catalogue.names(ENGINES))
 @settings(max_examples=20)
-@given(steps=STEPS, ask=st.builds(Ask, TEXT, st.integers(1, 6), st.booleans(), st.booleans()), seed=st.integers(0, 99))
+@given(steps=STEPS, ask=st.builds(Ask, QUERY, st.integers(1, 6), st.booleans(), st.booleans()), seed=st.integers(0, 99))
 def test_candidates_are_those_of_both_lists(engine: str, steps: Sequence[Step], ask: Ask, seed: int) -> None:
     rng = np.random.default_rng(seed)
     index = StoredIndex(engine, DIM)
     documents: dict[str, VectorChange] = {}
-    for action, number, (texts, left) in steps:
+    for action, number, (texts, left, codes) in steps:
         doc_id = f"d{number}"
         vectors = unit_rows(rng.normal(size=(len(texts), DIM))).astype(np.float32)
-        documents[doc_id] = VectorChange(doc_id, 1, vectors, {"left": left}, texts)
+        documents[doc_id] = VectorChange(doc_id, 1, vectors, {"left": left, "codes": codes}, texts)
         index.apply([documents[doc_id] if action == "upsert" else VectorChange(doc_id, 1, None, {})])
         if action == "delete":
             del documents[doc_id]
@@ -92,7 +98,7 @@ def test_candidates_are_those_of_both_lists(engine: str, steps: Sequence[Step], 
     near = {doc_id: score for doc_id, score in best(cosines).items() if doc_id in allowed}
     matching = {doc_id: score for doc_id, score in best(terms).items() if doc_id in allowed and score > 0}
     by_vector = [] if ask.terms_only else ranking(near, ask.k)
-    tiers = code_tiers(ask.query, {doc_id: each.texts for doc_id, each in documents.items()}, allowed)
+    tiers = code_tiers(ask.query, documents, allowed)
     coded = {doc_id for doc_id, tier in tiers.items() if tier in ("all", "some")}
     assert len(found.hits) == min(ask.k, len({*by_vector, *ranking(matching, ask.k), *coded})) or _tied(matching, ask.k)
     _require_tiers(found.hits, tiers, ask.k)

@@ -110,3 +110,68 @@ def test_a_code_of_many_documents_is_an_ordinary_term(api: Api) -> None:
     assert {hit["id"] for hit in found["hits"]} == {f"covid-{i}" for i in range(4)}
     assert {hit["lexical"]["codes"] for hit in found["hits"]} == {None}
     assert search(api, "covid-19", mode="hybrid")["codes"] == ["covid-19"], "what else should it mean"
+
+
+@pytest.fixture(scope="module")
+def orders(api: Api) -> Api:
+    """Tickets whose order numbers are in their ids and metadata only."""
+    api.collection("orders")
+    documents = [
+        {
+            "id": f"Order-{i}",
+            "text": text,
+            "metadata": {"order_no": f"A-{77000 + i}", "number": 88000 + i, "tags": tags},
+        }
+        for i, (text, tags) in enumerate([("The lamp is broken.", []), ("My parcel never came.", ["X9-b", "vip"])])
+    ]
+    documents.append({"id": "50000", "text": "Parcels are insured.", "metadata": {}})
+    documents.append({"id": "long", "text": "Lamps are sold here. " * 400, "metadata": {"order_no": "a-77009"}})
+    api.store("orders", *documents, {"id": "other", "text": "Is it A-77000?", "metadata": {}})
+    return api
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("query", "first", "fields"),
+    [
+        ("A-77001", "Order-1", ["order_no"]),
+        ("a-77001", "Order-1", ["order_no"]),
+        ("A77001", "Order-1", ["order_no"]),
+        ("is my lamp there, A–77001", "Order-1", ["order_no"]),
+        ("88001", "Order-1", ["number"]),
+        ("X9-b", "Order-1", ["tags"]),
+        ("Order-1", "Order-1", ["id"]),
+        ("A-77009", "long", ["order_no"]),
+        ("50000", "50000", ["id"]),
+    ],
+)
+def test_codes_in_ids_and_metadata_are_found(orders: Api, mode: str, query: str, first: str, fields: list[str]) -> None:
+    found = search(orders, query, collection="orders", mode=mode, k=3)
+    assert (found["hits"][0]["id"], len(found["codes"])) == (first, 1)
+    assert [hit["lexical"]["codes"] for hit in found["hits"]] == ["all", *["none"] * (len(found["hits"]) - 1)]
+    assert found["hits"][0]["lexical"]["code_fields"] == fields
+    assert found["missing_terms"] == []
+    assert not found["no_good_match"]
+
+
+def test_a_number_in_a_sentence_is_no_row(orders: Api) -> None:
+    found = search(orders, "Is there a lamp of 50000 lumens?", collection="orders")
+    assert found["hits"][0]["id"] != "50000"
+    assert found["codes"] == ["50000"]
+    assert found["missing_terms"] == ["50000", "lumens"]
+
+
+def test_codes_of_text_and_metadata_count_alike(orders: Api) -> None:
+    found = search(orders, "A-77000", collection="orders")
+    assert {hit["id"]: hit["lexical"]["codes"] for hit in found["hits"]} == {
+        "Order-0": "all",
+        "other": "all",
+        "Order-1": "none",
+        "long": "none",
+        "50000": "none",
+    }
+    filtered = search(orders, "A-77000", collection="orders", filter={"order_no": {"exists": False}})
+    assert [hit["id"] for hit in filtered["hits"]] == ["other", "50000"]
+    orders.store("orders", {"id": "Order-0", "text": "The lamp is broken.", "metadata": {"order_no": "A-77055"}})
+    assert search(orders, "A-77055", collection="orders")["hits"][0]["id"] == "Order-0"
+    assert search(orders, "A-77000", collection="orders")["hits"][0]["id"] == "other"

@@ -96,8 +96,12 @@ def _print_hit(console: Console, rank: int, hit: Hit) -> None:
     snippet = hit.highlight and _snippet(hit.highlight)
     console.print(Text("    ").append_text(snippet or Text(one_line(hit.text))))
     if hit.metadata:
-        shown = ", ".join(f"{field}: {plain(value)}" for field, value in hit.metadata.items())
-        console.print(Text(f"    {shown}", "dim"))
+        codes = hit.lexical.code_fields if hit.lexical else []
+        fields = [
+            Text(f"{field}: {plain(value)}", "bold" if field in codes else "dim")
+            for field, value in hit.metadata.items()
+        ]
+        console.print(Text("    ").append_text(Text(", ", "dim").join(fields)))
     if why := hit.explanation:
         for part in why.parts(LINKS):
             print_line(console, f"    {' = '.join(part.words)}  {part.contribution:+.4f}")

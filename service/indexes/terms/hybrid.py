@@ -12,8 +12,10 @@ from semblance.models.tokenization.terms import Term
 from semblance.service.filters import Filter
 from semblance.service.indexes.nearest import NearestDocuments
 from semblance.service.indexes.passage_rows import PassageRows
+from semblance.service.indexes.postings import row_numbers
+from semblance.service.indexes.terms.bm25 import Rows
 from semblance.service.indexes.terms.fusion import FusedRank, fused_ranks
-from semblance.service.indexes.terms.query_codes import query_codes
+from semblance.service.indexes.terms.query_codes import code_rows, query_codes
 from semblance.service.ports.documents import Version
 from semblance.service.ports.indexes import Hit, HybridHit, HybridHits, HybridPassage, HybridQuery
 
@@ -46,7 +48,7 @@ class HybridSearch:
             by_vector: the k nearest ones.
             version: of the index.
         """
-        codes = query_codes(query.terms, self.documents, query.visible, where)
+        codes = query_codes(query, self.documents, where)
         by_terms = self.documents.best_by_terms(query.terms, k, where)
         matched = self._matched(query, by_terms)
         terms = query.terms if codes.found or matched >= query.min_share else ()
@@ -67,7 +69,7 @@ class HybridSearch:
             for each, own in zip(ranked, rows, strict=True)
         ]
         unknown = bool(codes.rows) and not codes.found and not self._says_more(query.terms, where)
-        return HybridHits(version, hits, list(codes.rows), self._missing(query.terms, where), matched, unknown)
+        return HybridHits(version, hits, list(codes.rows), self._missing(query, where), matched, unknown)
 
     def _says_more(self, terms: Sequence[Term], where: Filter | None) -> bool:
         """Whether a query has a word that some matching passages have, but less than half of them."""
@@ -77,13 +79,19 @@ class HybridSearch:
         having = (int(allowed[self.documents.bm25.rows_with(term)].sum()) for term in content)
         return any(0 < passages < allowed.sum() / 2 for passages in having)
 
-    def _missing(self, terms: Sequence[Term], where: Filter | None) -> list[Term]:
+    def _missing(self, query: HybridQuery, where: Filter | None) -> list[Term]:
         """The words and codes of a query that no matching document has."""
-        asked = ((term, self.documents.bm25.rows_with(term)) for term in terms if term.kind in ("word", "code"))
+        words = [term for term in query.terms if term.kind in ("word", "code")]
+        asked = ((term, self._rows_with(term, query)) for term in words)
         if where is None:
             return [term for term, rows in asked if not len(rows)]
         allowed = self.documents.mask(where)
         return [term for term, rows in asked if not allowed[rows].any()]
+
+    def _rows_with(self, term: Term, query: HybridQuery) -> Rows:
+        if term.kind == "code":
+            return row_numbers(code_rows(term, query, self.documents))
+        return self.documents.bm25.rows_with(term)
 
     def _matched(self, query: HybridQuery, by_terms: Mapping[str, Sequence[int]]) -> float:
         """Largest share of the query that one of the best documents by terms has."""

@@ -12,6 +12,7 @@ from semblance.models.tokenization.terms import Term
 from semblance.service.filters import Filter
 from semblance.service.indexes.passage_rows import PassageRows
 from semblance.service.indexes.terms.fusion import FusedRank
+from semblance.service.ports.indexes import HybridQuery
 
 RARE_DOCUMENTS = 3
 RARE_SHARE = 0.001  # of the documents
@@ -56,31 +57,32 @@ class QueryCodes:
         return sorted(every, key=lambda each: CODE_TIERS.index(self.tier(each.id) or "none"))
 
 
-def query_codes(
-    terms: Sequence[Term], documents: PassageRows, visible: Filter | None, where: Filter | None
-) -> QueryCodes:
+def code_rows(code: Term, query: HybridQuery, documents: PassageRows) -> BitMap:
+    """Rows with a code of a query."""
+    return documents.rows_with_code(code, query.written(code), alone=query.only_codes)
+
+
+def query_codes(query: HybridQuery, documents: PassageRows, where: Filter | None) -> QueryCodes:
     """Find the codes of a query that at most three visible documents have, or one in a thousand.
 
     In a query of nothing but codes, all count, however many documents have them.
 
     Args:
-        terms: of a query.
+        query: with its terms, and the documents by which a code is rare.
         documents: of the rows.
-        visible: documents by which a code is rare; None is all.
         where: documents to find; None is all.
     """
-    asked = [term for term in terms if term.kind == "code"]
+    asked = [term for term in query.terms if term.kind == "code"]
     if not asked:
         return QueryCodes({}, documents, [])
-    known, allowed = documents.allowed(visible), documents.allowed(where)
+    known, allowed = documents.allowed(query.visible), documents.allowed(where)
     most = max(RARE_DOCUMENTS, int(RARE_SHARE * documents.count(known)))
-    rows = {term.text: BitMap(documents.bm25.rows_with(term)) & known for term in asked}
+    rows = {term.text: code_rows(term, query, documents) & known for term in asked}
     rare = {
         code: own
         for code, own in rows.items()
         if len(own) <= most * _PASSAGES and documents.count_any(list(own)) <= most
     }
-    nothing_else = all(term.kind in ("code", "part") for term in terms)
     holders = sorted({documents.document(row) for row in BitMap.union(BitMap(), *rare.values()) & allowed})
-    counted = rows if nothing_else else rare
+    counted = rows if query.only_codes else rare
     return QueryCodes({code: own & allowed for code, own in counted.items()}, documents, holders)

@@ -88,6 +88,8 @@ function numbers({ score, rerank_score: reranked, lexical, probability, field },
     bonus && !asked.rerankModel && element("strong", {}, ` = ${plain(rounded(score) + rounded(lexical.bonus))}`),
     has.length > 0 &&
       element("span", { class: "faint" }, ` has ${has.map((/** @type {any} */ each) => each.term).join(", ")}`),
+    lexical?.code_fields.length > 0 &&
+      element("span", { class: "faint" }, ` has the code as ${lexical.code_fields.join(", ")}`),
     probability !== null &&
       !asked.lexical &&
       element("span", { class: "faint" }, ` same in ${Math.round(100 * probability)} of 100 cases`),

@@ -71,6 +71,7 @@ def _found(
                 params.glossary.query_terms(text.text),
                 terms_only=mode == "lexical",
                 min_share=LEAST_SHARES.get(mode, 0.0),
+                text=text.text,
             ),
             k,
             where,

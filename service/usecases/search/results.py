@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from semblance_client.vocabulary.collections import TEXT
 from semblance_client.vocabulary.explanation import Explanation
+from semblance_client.vocabulary.fields import Scalar
 from semblance_client.vocabulary.matching import Facet, FacetValue
 from semblance_client.vocabulary.search import (
     BoostPart,
@@ -23,7 +24,9 @@ from semblance_client.vocabulary.search import (
 )
 
 from semblance.models.alignment.highlight import Highlight as Snippet
+from semblance.models.tokenization.folding import fold
 from semblance.models.tokenization.terms import places
+from semblance.service.filters import scalars
 from semblance.service.ports import indexes
 from semblance.service.ports.calibration import FittedCalibration
 from semblance.service.ports.documents import Document, Metadata, PassageKey
@@ -124,14 +127,16 @@ class SearchHit:
         )
         return replace(self, highlight=shown)
 
-    def response(self, request: SearchRequest, mode: Mode, calibration: FittedCalibration | None) -> Hit:
+    def response(
+        self, request: SearchRequest, mode: Mode, codes: Sequence[str], calibration: FittedCalibration | None
+    ) -> Hit:
         """The hit as a response has it, with its best passages if more than one was asked for."""
         document, best = self.document, self._passage(self.passages[0])
         return Hit(
             id=document.id,
             score=self.score,
             rerank_score=self.rerank_score,
-            lexical=self.terms and self._term_match(self.terms, mode),
+            lexical=self.terms and self._term_match(self.terms, mode, codes),
             boosts=list(self.boosts),
             probability=calibration and calibration.probability_of(self.score),
             text=best.text,
@@ -156,7 +161,7 @@ class SearchHit:
             score=passage.score,
         )
 
-    def _term_match(self, ranked: RankedTerms, mode: Mode) -> TermMatch:
+    def _term_match(self, ranked: RankedTerms, mode: Mode, codes: Sequence[str]) -> TermMatch:
         at = self.passages[0].start - self.part.start
         spans = places(self.text, [each.term for each in ranked.terms])
         return TermMatch(
@@ -166,6 +171,7 @@ class SearchHit:
             bonus=ranked.bonus,
             combined=None if mode == "lexical" else self.combined,
             codes=ranked.codes,
+            code_fields=_fields_with(self.document, codes) if codes else [],
             terms=[
                 Term(
                     term=term.term.text,
@@ -201,6 +207,13 @@ def place_of(hit: SearchHit) -> tuple[int, float, str]:
 def _chosen(metadata: Metadata, fields: Sequence[str] | None) -> dict[str, Any]:
     """The metadata of some fields; None is all."""
     return dict(metadata) if fields is None else {field: metadata[field] for field in fields if field in metadata}
+
+
+def _fields_with(document: Document, codes: Sequence[str]) -> list[str]:
+    """Metadata fields, or the id, with a code of a query as their value."""
+    values: dict[str, list[Scalar]] = {field: scalars(value) for field, value in document.metadata.items()}
+    values["id"] = [document.id, *values.get("id", ())]
+    return [field for field, own in values.items() if any(fold(str(value)) in codes for value in own)]
 
 
 def response_chars(hits: Sequence[Sequence[SearchHit]]) -> int:

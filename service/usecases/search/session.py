@@ -187,7 +187,7 @@ class SearchSession:
         return SearchResults(
             results=[
                 Hits(
-                    hits=[hit.response(self.params.request, self.params.mode, self.calibration) for hit in found],
+                    hits=[hit.response(params.request, params.mode, searched.codes, self.calibration) for hit in found],
                     facets=counted,
                     kept=totals,
                     codes=list(searched.codes),

@@ -278,6 +278,8 @@ class TermMatch(ResponseBody):
     codes: CodeTier | None = None
     """How many of the query's codes the document has, which orders the hits before anything else; null if the query
     has none."""
+    code_fields: list[str] = Field(default_factory=list)
+    """Metadata fields with a code of the query as their value, and `id` if the document's is one."""
     terms: list[Term]
     """The terms of the query that the passage has."""
 
