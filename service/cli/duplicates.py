@@ -10,41 +10,44 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.progress import Progress
-from semblance_client import Client, Duplicate, FoundDuplicates
-from semblance_client import SemblanceError as ServiceError
+from semblance_client import Duplicate, FoundDuplicates
+from semblance_client.vocabulary.duplicates import MIN_SCORE
 
-from semblance.service.cli.toolbox.exits import exit_on
-from semblance.service.cli.toolbox.options import Url
+from semblance.service.cli.ask.asking import asking
+from semblance.service.cli.toolbox.options import OpenedHome, ServiceAddress
 
 LINKS = 3  # strongest links shown of a pair
 
 
-def duplicates(
+def duplicates(  # noqa: PLR0913 - one parameter an option
     collection: Annotated[str, typer.Argument(help="Collection to search.")],
-    threshold: Annotated[float, typer.Option(help="Minimum score of two duplicates.")],
     *,
+    min_score: Annotated[
+        float | None, typer.Option(help="Least score of two duplicates.", show_default=f"{MIN_SCORE}")
+    ] = None,
     measure: Annotated[str | None, typer.Option(help="Similarity measure.", show_default="the collection's")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show what makes each score, and what differs.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object a group.")] = False,
-    url: Url,
+    url: ServiceAddress = None,
+    home: OpenedHome = None,
 ) -> None:
     """List groups of near-duplicates in a collection.
 
-    Needs a running service. Each document of a group has a score at or above the threshold with the first one; groups
-    are printed as they are found. The right threshold depends on model, measure and texts:
-    `semblance evaluate --calibrate` shows precision and recall by threshold.
+    A running service is asked; without one, ~/.semblance is opened in this process. Each document of a group has this
+    score or more with the first one; groups are printed as they are found. The right score depends on model, measure
+    and texts: `semblance evaluate --calibrate` shows precision and recall by score.
 
     \b
     Examples:
-      semblance duplicates help --threshold 0.9
-      semblance duplicates help --threshold 0.85 --measure rcmd --explain
-      semblance duplicates help --threshold 0.9 --json > groups.jsonl
+      semblance duplicates help
+      semblance duplicates help --min-score 0.85 --measure rcmd --explain
+      semblance duplicates help --json > groups.jsonl
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
-    if not math.isfinite(threshold):
-        raise typer.BadParameter("the threshold must be a finite number", param_hint="--threshold")
+    if min_score is not None and not math.isfinite(min_score):
+        raise typer.BadParameter("the score must be a finite number", param_hint="--min-score")
     number = 0
     bars = Progress(console=Console(stderr=True), transient=True)
-    with exit_on(ServiceError), Client(url) as client, bars as bar:
+    with asking(url, home) as client, bars as bar:
         task = bar.add_task("documents", total=client.collection(collection).count)
 
         def show(found: FoundDuplicates) -> None:
@@ -56,7 +59,7 @@ def duplicates(
                 line = json_text.dumps({"documents": rows}, ensure_ascii=False) if json else _as_text(number, rows)
                 typer.echo(line)
 
-        client.duplicates(collection, min_score=threshold, measure=measure, explain=explain, progress=show)
+        client.duplicates(collection, min_score=min_score, measure=measure, explain=explain, progress=show)
     Console(stderr=True).print(f"groups of two or more documents: {number:,}", highlight=False)
 
 

@@ -157,7 +157,7 @@ def test_vectors_are_stored_as_the_service_makes_them(tmp_path: Path, models: st
     assert semblance("embed", str(texts), str(out), *tokens, **settings).returncode == 0
     # without vectors, the default is to cut the long text into passages
     for home, arguments, refused in (("given", [str(out), "--vectors"], 3), ("encoded", [str(texts)], 2)):
-        offline = ["--collection", "c", "--offline", "--home", str(tmp_path / home)]
+        offline = ["--collection", "c", "--home", str(tmp_path / home)]
         ran = semblance("index", *arguments, *offline, **settings)
         assert ran.returncode == 1, ran.stderr
         assert f"{ROWS + 3 - refused:,} documents stored in c" in ran.stderr
@@ -176,7 +176,7 @@ def test_vectors_of_another_model_are_refused_by_name(tmp_path: Path, models: st
     write_texts(tmp_path / "in", files=1, rows=5)
     other = f"other={write_model(tmp_path / 'other.npz', 2)}"
     assert semblance("embed", str(tmp_path / "in"), str(tmp_path / "out"), "--model", models).returncode == 0
-    index = ["--vectors", "--collection", "c", "--offline", "--home", str(tmp_path / "home")]
+    index = ["--vectors", "--collection", "c", "--home", str(tmp_path / "home")]
     ran = semblance("index", str(tmp_path / "out"), *index, SEMBLANCE_MODELS=other)
     assert ran.returncode == 1
     assert "the vectors are of model 'words'" in ran.stderr

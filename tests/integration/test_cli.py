@@ -173,21 +173,24 @@ def test_index_creates_the_collection_again_if_the_answer_is_lost(api: Api, tmp_
     assert [each.method for each in server.arrivals] == ["GET", "PUT", "PUT", "POST"]
 
 
-def test_index_offline_requires_that_no_service_runs(tmp_path: Path) -> None:
+def test_index_opens_a_home_or_asks_its_service(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     models = f"words={write_model(tmp_path / 'words.npz', 0)}"
     rows = ({"id": str(i), "text": WORDS[i % 48]} for i in range(300))  # more than go into one batch
-    add_few = ("index", str(write_json(tmp_path / "few.jsonl", *rows)), "--collection", "c", "--offline")
+    add_few = ("index", str(write_json(tmp_path / "few.jsonl", *rows)), "--collection", "c")
     ran = semblance(*add_few, "--home", str(home), SEMBLANCE_MODELS=models)
     assert ran.returncode == 0, ran.stderr
     assert "300 documents stored in c" in ran.stderr
     with served(home, models=models) as (service, api):
         assert api.get("/collections/c")["count"] == 300
         assert api.hits(WORDS[7], collection="c", k=1)[0]["text"] == WORDS[7]
-        for arguments in (add_few, ("index", "verify")):
-            refused = failed(*arguments, "--home", str(home), SEMBLANCE_MODELS=models)
-            assert f"another process serves the documents in {home}, already running at {service.url} (" in refused
+        refused = failed("index", "verify", "--home", str(home), SEMBLANCE_MODELS=models)
+        assert f"another process serves the documents in {home}, already running at {service.url} (" in refused
+        version = api.get("/collections/c")["version"]
+        one = write_json(tmp_path / "one.jsonl", {"id": "new", "text": WORDS[3]})
+        assert semblance("index", str(one), "--collection", "c", "--home", str(home)).returncode == 0
+        assert api.get("/collections/c")["version"] != version
         assert "words" in semblance("collections", "--home", str(home)).stdout
     verified = semblance("index", "verify", "--home", str(home))
     assert verified.returncode == 0, verified.stdout + verified.stderr

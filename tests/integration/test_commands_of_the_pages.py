@@ -118,7 +118,7 @@ COMMANDS: Mapping[str, Run | Serve | Parse] = {
     "semblance index vectors/ --collection loaded --vectors": Run(service=True),
     "semblance embed texts/ vectors/ --engine ray": BATCHES,
     "semblance harvest runs/origin --out runs/harvest --pairs 200000 --size 500 --shards 16 --engine ray": BATCHES,
-    "semblance duplicates default --threshold 0.66 --explain": Run(service=True),
+    "semblance duplicates default --min-score 0.66 --explain": Run(service=True),
     "semblance backup /backups/monday": Run(),
     "semblance restore /backups/monday": Run(answer="y"),
     "semblance restore /backups/monday --home /backups/checked": Run(),
@@ -370,7 +370,7 @@ def test_curl_examples_return_what_the_pages_show(url: str) -> None:
 def test_the_commands_of_a_page_run_in_order(page: str, workspace: Path, url: str) -> None:
     home = workspace / "home"
     if page == "docs/operation.md":
-        run(["index", "my-documents.csv", "--collection", "c", "--offline"], Run(), home, url)
+        run(["index", "my-documents.csv", "--collection", "c"], Run(), home, url)
     if page == "docs/search.md":
         run(["index", "my-documents.csv", "--collection", "rolled"], Run(service=True), home, url)
     for command in BY_PAGE[page]:

@@ -191,8 +191,9 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
         "SEMBLANCE_API_KEYS": "ops:read:" + 64 * "0",
     }
     file = write_json(tmp_path / "few.jsonl", *({"id": str(i), "text": WORDS[i]} for i in range(9)))
-    added = semblance("index", str(file), "--collection", "c", "--offline", **settings)
+    added = semblance("index", str(file), "--collection", "c", **settings)
     assert added.returncode == 0, added.stderr
+    assert f"{tmp_path / 'home'}: opened, since no service runs at" in added.stderr
     return settings
 
 

@@ -30,7 +30,7 @@ def api(http: httpx2.Client) -> Api:
 
 
 def test_json_groups_link_members_to_neighbors_above_the_threshold(api: Api, url: str) -> None:
-    ran = semblance("duplicates", "twins", "--threshold", "0.8", "--json", "--explain", "--url", url)
+    ran = semblance("duplicates", "twins", "--min-score", "0.8", "--json", "--explain", "--url", url)
     groups = [json.loads(line)["documents"] for line in ran.stdout.splitlines()]
     ids = sorted(sorted(each["id"] for each in group) for group in groups)
     assert ids == [["cat-1", "cat-2", "cat-3"], ["tax", "tax-again"]]
@@ -47,10 +47,11 @@ def test_json_groups_link_members_to_neighbors_above_the_threshold(api: Api, url
 
 @pytest.mark.usefixtures("api")
 def test_text_output_lists_groups_and_their_number(url: str) -> None:
-    ran = semblance("duplicates", "twins", "--threshold", "0.95", "--measure", "rcmd", "--url", url)
+    ran = semblance("duplicates", "twins", "--min-score", "0.95", "--measure", "rcmd", "--url", url)
     assert ran.stdout.startswith("Group 1: 2 documents\n  tax  Income tax")
     assert "documents: 1" in ran.stderr
-    none = semblance("duplicates", "twins", "--threshold", "0.999", "--url", url)
+    assert semblance("duplicates", "twins", "--url", url).stdout.count("Group") == 2, "0.9 by default"
+    none = semblance("duplicates", "twins", "--min-score", "0.999", "--url", url)
     assert (none.returncode, none.stdout) == (0, "")
     assert "documents: 0" in none.stderr
 
@@ -58,9 +59,9 @@ def test_text_output_lists_groups_and_their_number(url: str) -> None:
 @pytest.mark.usefixtures("api")
 def test_errors_are_messages(url: str) -> None:
     for arguments, message in (
-        (("nosuch", "--threshold", "0.9"), "no collection 'nosuch'"),
-        (("twins", "--threshold", "0.9", "--measure", "nosuch"), "nosuch"),
-        (("twins",), "--threshold"),
+        (("nosuch", "--min-score", "0.9"), "no collection 'nosuch'"),
+        (("twins", "--min-score", "0.9", "--measure", "nosuch"), "nosuch"),
+        (("twins", "--min-score", "nan"), "--min-score"),
     ):
         ran = semblance("duplicates", *arguments, "--url", url)
         assert ran.returncode != 0

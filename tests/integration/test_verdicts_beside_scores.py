@@ -92,7 +92,7 @@ def test_near_duplicates_say_what_differs(http: Any, url: str) -> None:
         assert first["explanation"] is None
         [verdict] = same(api, (first["text"], other["text"])) if line else [None]
         assert other["explanation"]["same"] == verdict
-        ran = semblance("duplicates", name, "--threshold", "0.5", "--explain", "--url", url)
+        ran = semblance("duplicates", name, "--min-score", "0.5", "--explain", "--url", url)
         assert ("Different" in ran.stdout) == (f"\n      {line}\n" in ran.stdout) == bool(line)
-        ran = semblance("duplicates", name, "--threshold", "0.5", "--explain", "--json", "--url", url)
+        ran = semblance("duplicates", name, "--min-score", "0.5", "--explain", "--json", "--url", url)
         assert json.loads(ran.stdout)["documents"][1]["same"] == line

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 from collections.abc import AsyncIterator, Callable, Coroutine
+from copy import copy
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
 import httpx2
@@ -76,6 +77,12 @@ class AsyncClient:
     async def close(self) -> None:
         """Close all connections."""
         await self._http.aclose()
+
+    def with_retries(self, retries: Retries) -> Self:
+        """The same client, on the same connections, with other limits on retries."""
+        other = copy(self)
+        other._retries = retries  # noqa: SLF001 - its own
+        return other
 
     async def send(self, job: Job[T]) -> T:
         """Do what a `Call` describes, such as for a route without a method here.

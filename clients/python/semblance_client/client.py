@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable, Iterator
+from copy import copy
 from typing import Concatenate, ParamSpec, Self, TypeVar, cast
 
 import httpx2
@@ -83,6 +84,12 @@ class Client:
     def close(self) -> None:
         """Close all connections."""
         self._http.close()
+
+    def with_retries(self, retries: Retries) -> Self:
+        """The same client, on the same connections, with other limits on retries."""
+        other = copy(self)
+        other._retries = retries  # noqa: SLF001 - its own
+        return other
 
     def send(self, job: Job[T]) -> T:
         """Do what a `Call` describes, such as for a route without a method here.

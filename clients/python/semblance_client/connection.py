@@ -67,7 +67,8 @@ def with_signature(method: F, build: Callable[..., Any]) -> F:
     """Give a method the parameters of `build` after `self`, and its response as return type."""
     parameters = inspect.signature(build).parameters.values()
     me = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
-    answer = next(iter(get_args(get_type_hints(build)["return"])), None)
+    job = get_type_hints(build)["return"]
+    answer = get_args(job)[0] if get_args(job) else get_args(get_type_hints(job.steps)["return"])[-1]
     signature = inspect.Signature([me, *parameters], return_annotation=answer)
     method.__signature__ = signature  # type: ignore[attr-defined]
     return method

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 import typer
 from rich.console import Console
@@ -20,11 +21,13 @@ from semblance.service.cli.toolbox.exits import exit_on, exit_on_failure
 from semblance.service.cli.toolbox.options import LOCAL_URL, known_address
 from semblance.service.names import did_you_mean
 
+Documents: TypeAlias = Literal["read", "written", "unused"]
+
 PROBE_S = 2.0  # for a connection on this machine
 
 
 @contextmanager
-def asking(url: str | None, home: Path | None, *, documents: bool = True) -> Iterator[Client]:
+def asking(url: str | None, home: Path | None, *, documents: Documents = "read") -> Iterator[Client]:
     """A client of the service at `url`, or of `home`, which this process opens and locks.
 
     Without an address, it is that of SEMBLANCE_URL, of the service that has the home, or of the default address if a
@@ -33,13 +36,13 @@ def asking(url: str | None, home: Path | None, *, documents: bool = True) -> Ite
     Args:
         url: address of a service.
         home: folder of documents.
-        documents: whether the home must have documents.
+        documents: whether the home must have them; a home in which they are written is created, and named.
     """
     if url is not None and home is not None:
         raise typer.BadParameter("name a service or a folder, not both", param_hint="--url, --home")
     with exit_on(ServiceError, ValueError), ExitStack() as stack:
         address = url or known_address(home) or (LOCAL_URL if home is None and _is_running() else None)
-        client = stack.enter_context(Client(address)) if address else _opened(home, stack, documents=documents)
+        client = stack.enter_context(Client(address)) if address else _opened(home, stack, documents)
         try:
             yield client
         except NotFound as error:
@@ -65,7 +68,7 @@ def _is_running() -> bool:
     return True
 
 
-def _opened(home: Path | None, stack: ExitStack, *, documents: bool) -> Client:
+def _opened(home: Path | None, stack: ExitStack, documents: Documents) -> Client:
     from semblance.service.cli.ask.in_process import serving  # noqa: PLC0415 - imports the service
     from semblance.service.errors import StoreInUse  # noqa: PLC0415 - likewise
     from semblance.service.settings import read_settings  # noqa: PLC0415 - likewise
@@ -74,9 +77,11 @@ def _opened(home: Path | None, stack: ExitStack, *, documents: bool) -> Client:
     settings = read_settings(home=home)
     with exit_on_failure(reason), Console(stderr=True).status("loading the model"):
         try:
-            transport = stack.enter_context(serving(settings, documents=documents))
+            transport = stack.enter_context(serving(settings, documents=documents == "read"))
         except StoreInUse as error:
             raise StoreInUse(f"{error}, or name the address of that service with --url") from error
+    if documents == "written" and home is None:
+        print_line(Console(stderr=True), f"{settings.home}: opened, since {reason}")
     return stack.enter_context(Client(LOCAL_URL, transport=transport))
 
 

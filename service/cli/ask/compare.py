@@ -34,7 +34,7 @@ def compare(  # noqa: PLR0913 - one parameter an option
       semblance compare "my parcel never came" - --measure rcmd < questions.txt
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     others = [line for text in b for line in lines_of(text)]
-    with asking(url, home, documents=False) as client:
+    with asking(url, home, documents="unused") as client:
         scored = client.similarity([(a, other) for other in others], measure=measure, model=model)
     if json:
         typer.echo(scored.model_dump_json())

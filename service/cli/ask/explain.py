@@ -47,7 +47,7 @@ def explain(  # noqa: PLR0913 - one parameter an option
       semblance explain "my parcel never came" --id shipping-001 --collection default --measure rcmd
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     left, right = read_text(a), None if b is None else read_text(b)
-    with asking(url, home, documents=id_ is not None) as client:
+    with asking(url, home, documents="unused" if id_ is None else "read") as client:
         why = client.explain(left, right, id=id_, collection=collection, measure=measure, model=model)
     if json:
         typer.echo(why.model_dump_json())

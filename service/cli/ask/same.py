@@ -45,7 +45,7 @@ def same(  # noqa: PLR0913 - one parameter an option
     if bool(b) == (collection is not None):
         raise typer.BadParameter("name other texts, or a collection", param_hint="B, --collection")
     others = [line for text in b or () for line in lines_of(text)]
-    with asking(url, home, documents=collection is not None) as client:
+    with asking(url, home, documents="unused" if collection is None else "read") as client:
         judged = (
             client.same([(a, other) for other in others], model=model)
             if collection is None

@@ -96,7 +96,7 @@ def test_help_after_a_file_is_that_of_the_default_verb() -> None:
     assert "index add [OPTIONS]" in semblance("index", "help.csv", "--help").stdout
     of_group = semblance("index", "--help").stdout
     assert "index FILE|FOLDER [OPTIONS] | COMMAND" in of_group
-    assert all(part in of_group for part in ("rebuild  ", "--collection <str>", "--encoding <str>", "--offline"))
+    assert all(part in of_group for part in ("rebuild  ", "--collection <str>", "--encoding <str>", "--home"))
 
 
 def test_the_extras_name_the_packages_of_the_project_file() -> None:

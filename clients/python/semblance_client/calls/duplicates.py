@@ -39,7 +39,7 @@ class DuplicateJob:
 def duplicates(  # noqa: PLR0913 - one parameter a field of the request
     collection: str = "default",
     *,
-    min_score: float,
+    min_score: float | None = None,
     measure: str | None = None,
     filter: Mapping[str, Any] | None = None,  # noqa: A002 - the name of the field
     explain: bool = False,
@@ -50,7 +50,8 @@ def duplicates(  # noqa: PLR0913 - one parameter a field of the request
 
     Args:
         collection: where.
-        min_score: least score of two documents that say the same; it depends on model, measure and texts.
+        min_score: least score of two documents that say the same, 0.9 by default; the right one depends on model,
+            measure and texts.
         measure: the collection's own by default.
         filter: only among documents with this metadata.
         explain: whether to return the words behind each score.

@@ -10,14 +10,16 @@ from semblance_client.vocabulary.explanation import Explanation
 from semblance_client.vocabulary.fields import Cursor, FilterObject, Measure, RequestBody, VersionText
 from semblance_client.vocabulary.responses import ResponseBody, Space, Warnings
 
+MIN_SCORE = 0.9  # below it, most documents are related, but say something else
+
 
 class DuplicatesRequest(RequestBody):
     """Which near-duplicates to find."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"min_score": 0.9, "explain": True}]})
 
-    min_score: float = Field(allow_inf_nan=False)
-    """Least score of two documents that say the same."""
+    min_score: float = Field(MIN_SCORE, allow_inf_nan=False)
+    """Least score of two documents that say the same; the default is for measures whose scores reach 1."""
     measure: Measure | None = None
     """Null is the collection's own."""
     filter: FilterObject = None
