@@ -26,7 +26,10 @@ from semblance.service.turns import in_thread
 EMPTY = "empty_text"
 DEFAULT_MODE: Truncate = "PASSAGES"  # where the operator names none for a model
 MULTILINGUAL = "multilingual"  # the built-in model for a hundred languages
-REMEDY = f"Run `scripts/install {MULTILINGUAL}`, and serve the model {MULTILINGUAL}, which knows a hundred languages"
+REMEDY = (
+    f"The model {MULTILINGUAL} knows a hundred languages: run `scripts/install {MULTILINGUAL}`, serve it, and move a "
+    f"collection to it by `semblance index reembed NAME --model {MULTILINGUAL}`"
+)
 UNREAD_SHARE = 0.5  # of the letters of a text, from which its response has a warning
 
 
@@ -335,8 +338,5 @@ def unread_warning(encoder: Encoder, pointer: str, share: float) -> list[Request
     if share < UNREAD_SHARE:
         return []
     remedy = "" if encoder.name == MULTILINGUAL else f". {REMEDY}"
-    detail = (
-        f"{share:.0%} of it is in a script, in words or in signs that the model {encoder.name} does not know: "
-        f"its scores mean little{remedy}"
-    )
+    detail = f"most of its words or signs are unknown to the model {encoder.name}, so its scores mean little{remedy}"
     return [RequestWarning(pointer=pointer, code="unread_text", detail=detail)]

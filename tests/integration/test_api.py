@@ -488,7 +488,8 @@ def test_warnings_about_texts_reach_every_answer(api: Api, http: httpx2.Client) 
     for format_ in ("html", "svg"):
         drawn = [http.get("/explain", params={"a": english, "b": b, "format": format_}) for b in (russian, english)]
         assert ["mean little" in each.text for each in drawn] == [True, False]
-        assert ["scripts/install multilingual" in each.text for each in drawn] == [True, False]
+        words = [" ".join(re.sub("<[^>]*>", " ", each.text).split()) for each in drawn]  # a picture breaks lines
+        assert ["scripts/install multilingual" in each for each in words] == [True, False]
 
 
 def test_the_root_is_a_page_or_json(http: httpx2.Client) -> None:

@@ -9,9 +9,9 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 
 from semblance_client import StoredBatch
+from semblance_client.calls.seen_ids import SeenIds
 
 from semblance.models.files.lines import Advance
-from semblance.service.cli.index.seen_ids import SeenIds
 from semblance.service.files.column_types import column_types
 from semblance.service.files.fields import DocumentFields
 from semblance.service.files.guesses import guessed_fields

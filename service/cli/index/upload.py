@@ -106,9 +106,13 @@ class FileUpload:
 
     def _print_messages(self, messages: RowMessages, kind: str) -> None:
         source = self.source
+        places: dict[str, list[str]] = {}
         for number, message in messages.first:
-            place = source.name_of(number) if isinstance(source, PageFolder) else f"{source.unit} {number}"
-            print_line(self.console, f"{self.file}, {place}: {kind}{message}")
+            place = source.name_of(number) if isinstance(source, PageFolder) else str(number)
+            places.setdefault(message, []).append(place)
+        for message, where in places.items():
+            unit = "" if isinstance(source, PageFolder) else f"{source.unit}{'s' * (len(where) > 1)} "
+            print_line(self.console, f"{self.file}, {unit}{', '.join(where)}: {kind}{message}")
         if messages.count > len(messages.first):
             print_line(self.console, f"... and {messages.count - len(messages.first):,} more {source.unit}s")
 

@@ -105,7 +105,15 @@ export const withLabels = (message) =>
  * @param {{pointer: string, detail: string}[]} warnings
  */
 export const notices = (warnings) =>
-  warnings.map(({ pointer, detail }) => element("p", { class: "notice" }, `${labelOf(pointer)}: ${detail}.`));
+  warnings.map(({ pointer, detail }) =>
+    element("p", { class: "notice" }, `${labelOf(pointer)}: `, ...withCode(detail), "."),
+  );
+
+/**
+ * A text with what is between grave accents as code.
+ * @param {string} text
+ */
+const withCode = (text) => text.split("`").map((part, i) => (i % 2 ? element("code", {}, part) : part));
 
 /**
  * A labeled field; the label names it for everybody.

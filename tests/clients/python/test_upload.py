@@ -177,3 +177,17 @@ def test_errors_of_the_callback_end_the_upload(connect: Connect, server: Scripte
     with pytest.raises(Unavailable, match="not at line 2"):
         connect(server.url).upload(documents(2), progress=fail)
     assert len(server.arrivals) == 1
+
+
+def test_a_repeated_id_is_a_warning(client: Client) -> None:
+    client.create_collection("repeated")
+    rows = [{"id": str(i % 300), "text": f"text {i}"} for i in range(301)]  # more than one request
+    done = client.upload([*rows, Document(id="7", text="other")], "repeated")
+    assert [(each.line, each.code, each.field) for each in done.warned] == [
+        (301, "repeated_id", "id"),
+        (302, "repeated_id", "id"),
+    ]
+    assert done.warned[1].detail == "'7' is also that of document 8, which this one replaces"
+    assert client.document("7", "repeated").text == "other"
+    lines = [json.dumps(row) for row in rows]  # lines of JSON are sent as they are
+    assert client.upload(lines, "repeated").warned == []

@@ -164,7 +164,7 @@ def test_rows_are_refused_by_line_and_counted_once(open_page: OpenPage) -> None:
         "1 row without text left out (line 2)",
         "1 row left out: a number has more digits than a browser keeps: put it in quotes (line 5)",
     ]
-    assert said[4].startswith("1 row stored with a warning: text: 100% of it is in a script")
+    assert said[4].startswith("1 row stored with a warning: text: most of its words or signs are unknown")
     assert said[5:] == ["1 row with the id of an earlier row, which it replaces (line 7)"]
 
 

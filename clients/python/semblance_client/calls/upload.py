@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import httpx2
 
+from semblance_client.calls.seen_ids import SeenIds
 from semblance_client.calls.wire import NewDocument, as_json, documents_path, json_bytes
 from semblance_client.errors import (
     TRANSIENT,
@@ -90,7 +92,7 @@ class Uploaded:
         truncated: number of them that are longer than the model reads.
         failed: number of lines that were rejected.
         refused: the first 100 of these.
-        warned: the first 100 lines that were stored with a warning.
+        warned: the first 100 lines that were stored with a warning, or whose id came before (`repeated_id`).
     """
 
     upserted: int = 0
@@ -140,9 +142,10 @@ class Upload:
         """Send all documents, and those not acknowledged again. Raises SemblanceError."""
         result, contact = Uploaded(), RetryTimer(retries)
         first = 1
-        for lines in _chunks(self.documents):
-            yield from self._store(lines, first, contact, result)
-            first += len(lines)
+        with closing(SeenIds()) as seen:
+            for lines in _chunks(_noting_repeated(self.documents, seen, result)):
+                yield from self._store(lines, first, contact, result)
+                first += len(lines)
         if result.failed and self.rejected == "raise":
             raise RejectedDocuments(result)
         return result
@@ -277,6 +280,21 @@ def _broken(path: str, event: dict[str, Any], response: httpx2.Response) -> Semb
     request_id = response.headers.get("x-request-id")
     kind = Unavailable if code in TRANSIENT else SemblanceError
     return kind(f"POST {path}: {code}: {detail}", Refusal(response.status_code, code, detail, request_id))
+
+
+def _noting_repeated(documents: Iterable[Line], seen: SeenIds, result: Uploaded) -> Iterator[Line]:
+    """The documents; those that replace an earlier one are warnings of the result."""
+    for number, document in enumerate(documents, 1):
+        if isinstance(document, str | bytes):
+            yield document
+            continue
+        fields = as_json(document)
+        id_ = fields.get("id")
+        former = seen.replaced_by(number, id_) if isinstance(id_, str) else None
+        if former is not None and len(result.warned) < PROBLEMS:
+            detail = f"{id_!r} is also that of document {former}, which this one replaces"
+            result.warned.append(LineProblem(number, "repeated_id", "id", detail))
+        yield fields
 
 
 def _chunks(documents: Iterable[Line]) -> Iterator[list[bytes]]:

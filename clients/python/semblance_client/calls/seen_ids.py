@@ -1,4 +1,4 @@
-"""The ids of the rows of a file, to find those that occur twice."""
+"""The ids of an upload, to find those that occur twice."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sqlite3
 
 
 class SeenIds:
-    """Rows by id, in a temporary file, since a file may have more ids than memory."""
+    """Rows by id, in a temporary file, since an upload may have more ids than memory."""
 
     def __init__(self) -> None:
         self._rows = sqlite3.connect("", check_same_thread=False)  # rows are read where they are sent
