@@ -62,7 +62,7 @@ class DocumentFields:
         if no_text := [name for name in texts if not isinstance(values[name], str | None)]:
             return RowProblem("invalid_value", f"{no_text[0]}: it must be a string")
         identifier = f"{self.file}:{row.number}" if id_name is None else values[id_name]
-        no_ids = [name for name in IDS if values.get(name) == ""]
+        no_ids = [name for name in self._id_names if values.get(name) == ""]
         metadata = self._metadata(values, {*texts, *no_ids, id_name})
         if isinstance(metadata, RowProblem):
             return metadata
@@ -78,7 +78,11 @@ class DocumentFields:
         return identifier if isinstance(identifier, str) else None
 
     def _id_name(self, values: Mapping[str, Any]) -> str | None:
-        return self.id or next((name for name in IDS if values.get(name) not in (None, "")), None)
+        return next((name for name in self._id_names if values.get(name) not in (None, "")), None)
+
+    @property
+    def _id_names(self) -> Sequence[str]:
+        return IDS if self.id is None else (self.id,)
 
     def _required(self) -> list[str]:
         return [*(self.texts or (TEXT,)), *(() if self.id is None else (self.id,))]

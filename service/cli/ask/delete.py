@@ -24,10 +24,10 @@ def delete(
 ) -> None:
     """Delete documents, or a whole collection.
 
-    With ids, only these documents are deleted, at once. Without ids, the collection is deleted with all of them, once
-    its name is typed again; --yes does not ask. A running service is asked; without one, ~/.semblance is opened in this
-    process, which no service may use meanwhile. If the service requires a key, SEMBLANCE_CLIENT_KEY must have the scope
-    write for documents, and read and admin for a collection.
+    With ids, only these documents are deleted, at once; the exit status is 1 if some were not there. Without ids, the
+    collection is deleted with all of them, once its name is typed again; --yes does not ask. A running service is
+    asked; without one, ~/.semblance is opened in this process, which no service may use meanwhile. If the service
+    requires a key, SEMBLANCE_CLIENT_KEY must have the scope write for documents, and read and admin for a collection.
 
     \b
     Examples:
@@ -42,6 +42,8 @@ def delete(
         else:
             deleted = client.delete_documents(documents, collection).deleted
             typer.echo(f"{deleted:,} of {len(documents):,} documents deleted from {collection}")
+            if deleted < len(set(documents)):
+                raise typer.Exit(1)
 
 
 def _delete_collection(client: Client, name: str, *, yes: bool) -> None:

@@ -32,7 +32,9 @@ def filter_of(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except ValueError as error:
-        raise typer.BadParameter(f"{error}: give JSON such as {FILTER_EXAMPLE}") from error
+        field, _, wanted = text.partition("=")
+        example = json.dumps({field: wanted}, ensure_ascii=False) if wanted else FILTER_EXAMPLE
+        raise typer.BadParameter(f"it is not JSON ({error}); give an object such as '{example}'") from error
     if not isinstance(value, dict):
         raise typer.BadParameter(f"give an object such as {FILTER_EXAMPLE}")
     return value

@@ -59,6 +59,11 @@ def test_named_fields_replace_the_default_ones() -> None:
     ]
 
 
+def test_rows_without_the_named_id_are_named_by_place() -> None:
+    fields = DocumentFields("f.csv", "nr")
+    assert document(fields, nr="", id="other", text="t") == {"id": "f.csv:7", "text": "t", "metadata": {"id": "other"}}
+
+
 def test_empty_strings_of_untyped_columns_are_left_out() -> None:
     fields = DocumentFields("f.csv", casts={"year": int, "note": str})
     assert document(fields, id="1", text="t", year="2024", note="", empty=" ")["metadata"] == {"year": 2024}
