@@ -27,11 +27,26 @@ const VALUE_CHARS = 40; // of a metadata value
  */
 
 /**
- * @param {any} hit
- * @param {any} next the one below, if there is one
+ * Hits one after another with the same text, such as rows that a table has twice, as one group.
+ * @param {any[]} hits
+ */
+export function groupsOf(hits) {
+  /** @type {any[][]} */
+  const groups = [];
+  for (const hit of hits) {
+    const [first] = groups.at(-1) ?? [];
+    if (first?.text === hit.text && first.lexical?.codes === hit.lexical?.codes) groups.at(-1)?.push(hit);
+    else groups.push([hit]);
+  }
+  return groups;
+}
+
+/**
+ * @param {any[]} group of hits with one text
+ * @param {any} next the hit below, if there is one
  * @param {Asked} asked
  */
-export function hitCard(hit, next, asked) {
+export function hitCard([hit, ...others], next, asked) {
   const box = element("div");
   const lexical = hit.lexical;
   const title = titleOf(hit, asked.textFields);
@@ -57,9 +72,29 @@ export function hitCard(hit, next, asked) {
         : null,
       element("span", { class: "faint metadata" }, metadataText(Object.fromEntries(shown))),
     ),
+    others.length ? sameText(others) : null,
     box,
   );
 }
+
+/**
+ * The other documents with the text of a hit.
+ * @param {any[]} hits
+ */
+const sameText = (hits) =>
+  element(
+    "details",
+    {},
+    element("summary", {}, `${counted(hits.length, "more document")} with this text`),
+    element(
+      "ul",
+      {},
+      hits.map(({ id, metadata }) => element("li", {}, isolated(id), " ", faint(metadataText(metadata)))),
+    ),
+  );
+
+/** @param {(string | Node)[]} parts */
+const faint = (parts) => element("span", { class: "faint" }, parts);
 
 /**
  * The title of a document: a metadata field of such a name, or else a text field that the hit was not found in.

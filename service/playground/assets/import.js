@@ -384,14 +384,16 @@ function textMenu(columns, chosen, onChange) {
 
 /** @param {Row[]} rows */
 function previewTable(rows) {
-  const heads = ["Id", "Text", "Other fields"].map((name) => element("th", { scope: "col" }, name));
+  const others = rows.some(({ document }) => Object.keys(document.metadata ?? {}).length);
+  const names = ["Id", "Text", ...(others ? ["Other fields"] : [])];
+  const heads = names.map((name) => element("th", { scope: "col" }, name));
   const lines = rows.map(({ document }) =>
     element(
       "tr",
       {},
       element("th", { scope: "row" }, isolated(String(document.id))),
       element("td", { dir: "auto" }, beginning(document.text ?? "", SHOWN_CHARS)),
-      element("td", { class: "faint" }, metadataText(document.metadata)),
+      others ? element("td", { class: "faint" }, metadataText(document.metadata)) : null,
     ),
   );
   return element(

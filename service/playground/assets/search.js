@@ -21,7 +21,7 @@ import {
   setChoices,
   shownValue,
 } from "./dom.js";
-import { hitCard } from "./hit.js";
+import { groupsOf, hitCard } from "./hit.js";
 import { MeasureMenu } from "./measures.js";
 import { reembedOffer } from "./multilingual.js";
 import { typicalOf } from "./scale.js";
@@ -316,6 +316,7 @@ export class Search {
     const textFields = this.collections.get(body.collection)?.text_fields ?? [];
     const { collection } = body;
     const typical = typicalOf(this.known, model, measure);
+    const groups = groupsOf(hits);
     const asked = { query: readAs ?? query, collection, measure, rerankModel, lexical, codes, textFields, typical };
     fill(
       this.results,
@@ -330,7 +331,7 @@ export class Search {
       element(
         "ol",
         { class: "hit-list" },
-        hits.map((/** @type {any} */ hit, /** @type {number} */ i) => hitCard(hit, hits[i + 1], asked)),
+        groups.map((group, i) => hitCard(group, groups[i + 1]?.[0], asked)),
       ),
       timingBar(found.timing, found.total),
     );

@@ -85,6 +85,7 @@ def test_paper_names_the_colors_and_has_no_empty_card(open_page: OpenPage) -> No
     expect(page.get_by_role("region", name="All collections").get_by_text("default", exact=True)).to_be_visible()
     expect(page.get_by_role("region", name="Near-duplicates")).to_be_hidden()
     expect(page.get_by_role("button", name="Zoom in")).to_be_hidden()
+    expect(page.locator(".map-card")).to_have_css("min-height", "0px")  # else a blank strip follows the map
 
 
 def test_names_of_regions_cover_no_other(open_page: OpenPage) -> None:

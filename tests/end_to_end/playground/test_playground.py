@@ -427,6 +427,23 @@ def test_unread_texts_are_offered_a_model(open_page: OpenPage, *, is_served: boo
         expect(page.get_by_role("button", name="Use multilingual")).to_have_count(0)
 
 
+def test_hits_with_one_text_are_one_card(open_page: OpenPage, url: str) -> None:
+    texts = ["The lamp flickers.", "The lamp flickers.", "A lamp hums.", "The lamp flickers."]
+    with Client(url) as client:
+        client.create_collection("twice")
+        rows = [{"id": f"{i}", "text": text, "metadata": {"order_no": f"A-{i}"}} for i, text in enumerate(texts)]
+        client.add_documents(rows, collection="twice")
+    page = open_page("#search?collection=twice&query=my%20lamp%20flickers")
+    cards = page.locator(".hit-list > li")
+    expect(cards).to_have_count(2)
+    expect(cards.first.get_by_role("button", name="Why above 2?")).to_be_visible()
+    cards.first.get_by_text("2 more documents with this text").click()
+    expect(cards.first.get_by_role("listitem")).to_have_text(["1 order_no: A-1", "3 order_no: A-3"])
+    page.get_by_label("Query").fill("A-3 lamp flickers")
+    expect(cards).to_have_count(3)  # the document with the code stands apart
+    expect(cards.first).to_contain_text("has the code as order_no")
+
+
 def test_tabs_keep_the_collection_and_search_offers_aliases(open_page: OpenPage, url: str) -> None:
     with Client(url) as client:
         client.create_collection("kept-2")
