@@ -85,7 +85,8 @@ class Settings(BaseSettings):
         "minilm-graded,minilm-words,minilm-clrcmd,minilm",
         description="Served models, comma-separated: built-in ones (docs/models.md); a path with a slash "
         "or a pulled `org/name`, named by its last part in lower case; or `name=source?option=value`. A built-in model "
-        "with options needs another name. The first is the default and loads at start.",
+        "with options needs another name. The first is the default and loads at start. Where "
+        "none are set, built-in models that stored collections need are served, too (not of PostgreSQL).",
     )
     rerank_models: str = Field("", description="Rerank models, likewise: folders of cross-encoders.")
     require_models: bool = Field(False, description="Start only if all models can be served, not just the default.")

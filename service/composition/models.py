@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
 
+from semblance.service.documents.databases.needed_models import needed_models
+from semblance.service.model_loading.builtin import BUILT_IN
 from semblance.service.model_loading.calibrations import read_calibrations
 from semblance.service.model_loading.device import device_for, load_encoder, load_reranker
 from semblance.service.model_loading.lazy_loads import LazyLoads
@@ -25,7 +27,7 @@ def served_models(settings: Settings) -> LazyModels:
         NoSuchDevice: a served model needs the configured device, and torch cannot use it.
     """
     refused = RefusedModels(fatal=settings.require_models)
-    files = read_served(settings.models, refused)
+    files = read_served(_listed(settings), refused)
     rerankers = read_rerankers(settings.rerank_models, files, refused)
     aliases = read_aliases(settings.model_aliases, [*files, *rerankers, *refused])
     calibrations = read_calibrations(settings.home.expanduser(), {file.space for file in files.values()})
@@ -34,6 +36,14 @@ def served_models(settings: Settings) -> LazyModels:
     pairs = LazyLoads(lambda name: load_reranker(name, rerankers[name], device, settings), settings.model_wait_s)
     reranking = LazyRerankers(rerankers, pairs, aliases, refused)
     return LazyModels(files, encoders, aliases, calibrations, reranking, refused)
+
+
+def _listed(settings: Settings) -> str:
+    """The list of models; where none is set, the default one and built-in models that collections of the home need."""
+    if "models" in settings.model_fields_set or settings.database_url.get_secret_value():
+        return settings.models
+    needed = [name for name in needed_models(settings.database_file) if name in BUILT_IN]
+    return ",".join(dict.fromkeys([*settings.models.split(","), *needed]))
 
 
 def begin_models(settings: Settings) -> Future[LazyModels]:

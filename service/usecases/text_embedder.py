@@ -27,8 +27,9 @@ EMPTY = "empty_text"
 DEFAULT_MODE: Truncate = "PASSAGES"  # where the operator names none for a model
 MULTILINGUAL = "multilingual"  # the built-in model for a hundred languages
 REMEDY = (
-    f"The model {MULTILINGUAL} knows a hundred languages: run `scripts/install {MULTILINGUAL}`, serve it, and move a "
-    f"collection to it by `semblance index reembed NAME --model {MULTILINGUAL}`"
+    f"The model {MULTILINGUAL} knows a hundred languages: run `scripts/install {MULTILINGUAL}`, start `semblance serve "
+    f"--model minilm-graded --model {MULTILINGUAL}`, and move a collection to it by `semblance index reembed NAME "
+    f"--model {MULTILINGUAL}`"
 )
 UNREAD_SHARE = 0.5  # of the letters of a text, from which its response has a warning
 

@@ -50,6 +50,18 @@ def test_collections_of_a_former_default_model_are_still_served(tmp_path: Path) 
         assert api.get("/collections/made-now")["model"] == "minilm-graded"
 
 
+@pytest.mark.usefixtures("multilingual")
+def test_built_in_models_that_collections_need_are_served(tmp_path: Path) -> None:
+    with closing(SqlDocumentStore(sqlite_engine(tmp_path / "documents.sqlite"))) as store:
+        for name in ("multilingual", "mine"):
+            store.create(name, CollectionSettings(name, "space", 4, "cosine", "exact", "none"))
+    default = served_models(Settings(home=tmp_path / "new")).names
+    assert served_models(Settings(home=tmp_path)).names == [*default, "multilingual"]
+    assert served_models(Settings(home=tmp_path, models="minilm")).names == ["minilm"]
+    (tmp_path / "documents.sqlite").write_bytes(b"no database")
+    assert served_models(Settings(home=tmp_path)).names == default
+
+
 def test_a_collection_whose_model_is_not_served_degrades(tmp_path: Path) -> None:
     one, other = (write_model(tmp_path / f"{seed}.npz", seed=seed) for seed in (0, 1))
     with served(tmp_path, models=f"one={one},other={other}") as (_, api):
