@@ -39,7 +39,7 @@ def served_models(settings: Settings) -> LazyModels:
 
 
 def _listed(settings: Settings) -> str:
-    """The list of models; where none is set, the default one and built-in models that collections of the home need."""
+    """The list of models: where none is set, also built-in ones that stored collections need."""
     if "models" in settings.model_fields_set or settings.database_url.get_secret_value():
         return settings.models
     needed = [name for name in needed_models(settings.database_file) if name in BUILT_IN]

@@ -247,8 +247,8 @@ class PassageRows:
         """The terms of a query that each row has."""
         return self.bm25.explain(terms, rows)
 
-    def rows_with_code(self, code: Term, written: str = "", *, alone: bool = False) -> BitMap:
-        """Rows of passages with a code, and first rows of documents with it as id or value.
+    def rows_named(self, code: Term, written: str = "", *, alone: bool = False) -> BitMap:
+        """First rows of documents with a code as their id or a whole value of their metadata.
 
         An id or value is found in small letters, in capitals, and as it is written in the query; an id of digits only
         where the query has nothing else, since a number in a sentence seldom means a row.
@@ -258,13 +258,14 @@ class PassageRows:
         ids = [form for form in forms if alone or not form.isdecimal()]
         named = [row for each in ids if (row := self._first_row(each)) is not None]
         valued = self._postings.having([*forms, *numbers]) - self._later
-        return BitMap(self.bm25.rows_with(code)) | valued | BitMap(named)
+        return valued | BitMap(named)
 
     def rows_with_all(self, words: Sequence[str]) -> RowNumbers:
-        """Rows with all of some words, as terms of a query; see `rows_with_code`."""
+        """Rows with all of some words of a query; of a code alone, also those that it names."""
+        rows = self.bm25.rows_with_all(words)
         if len(words) == 1 and is_code(words[0]):
-            return row_numbers(self.rows_with_code(Term(words[0], 0, 0)))
-        return self.bm25.rows_with_all(words)
+            return row_numbers(BitMap(rows) | self.rows_named(Term(words[0], 0, 0)))
+        return rows
 
     def matched_share(self, terms: Sequence[Term], rows: Sequence[int]) -> float:
         """Largest share of the information (idf) of a query that one of the rows has, from 0 to 1."""

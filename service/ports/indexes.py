@@ -12,7 +12,7 @@ from typing import ClassVar, NamedTuple, Protocol, Self, TypeAlias
 from pyroaring import BitMap
 from semblance_client.vocabulary.fields import Scalar
 from semblance_client.vocabulary.responses import RequestWarning
-from semblance_client.vocabulary.search import CodeTier
+from semblance_client.vocabulary.search import CODE_TIERS, CodeTier
 
 from semblance.models.embeddings import Floats
 from semblance.models.tokenization.terms import Term
@@ -87,6 +87,11 @@ class HybridQuery:
         return self.text[term.start : term.end]
 
 
+def code_place(codes: CodeTier | None, *, names: bool) -> int:
+    """Place of a document by the codes of a query, before anything else orders it."""
+    return 2 * CODE_TIERS.index(codes or "none") + (not names)
+
+
 class HybridPassage(NamedTuple):
     """Number of a passage, its similarity to the query, and the terms of the query that it has.
 
@@ -106,6 +111,7 @@ class HybridHit:
 
     Attributes:
         codes: how many of the codes of the query it has; None if there are none.
+        named: whether a code is its id, or a whole value in its metadata.
     """
 
     id: str
@@ -113,6 +119,7 @@ class HybridHit:
     term_rank: int | None
     passages: Sequence[HybridPassage]
     codes: CodeTier | None = None
+    named: bool = False
 
 
 @dataclass(frozen=True, slots=True)

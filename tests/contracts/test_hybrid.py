@@ -41,11 +41,14 @@ def best(scores: Mapping[tuple[str, int], float]) -> dict[str, float]:
     return found
 
 
+def _codes_naming(doc_id: str, document: VectorChange) -> set[str]:
+    return {doc_id, *map(str.lower, document.metadata["codes"])}
+
+
 def code_tiers(query: str, documents: Mapping[str, VectorChange], allowed: Set[str]) -> dict[str, CodeTier]:
     """The tier of each allowed document by the rare codes of a query; none if the query has no rare codes."""
     has = {
-        doc_id: {doc_id, *map(str.lower, each.metadata["codes"])}
-        | {term.text for text in each.texts for term in document_terms(text)}
+        doc_id: _codes_naming(doc_id, each) | {term.text for text in each.texts for term in document_terms(text)}
         for doc_id, each in documents.items()
     }
     asked = {term.text for term in query_terms(query) if term.kind == "code"}
@@ -102,6 +105,8 @@ def test_candidates_are_those_of_both_lists(engine: str, steps: Sequence[Step], 
     coded = {doc_id for doc_id, tier in tiers.items() if tier in ("all", "some")}
     assert len(found.hits) == min(ask.k, len({*by_vector, *ranking(matching, ask.k), *coded})) or _tied(matching, ask.k)
     _require_tiers(found.hits, tiers, ask.k)
+    named = {doc_id: _codes_naming(doc_id, documents[doc_id]) & set(found.codes) for doc_id in documents}
+    assert [hit.named for hit in found.hits] == [bool(named[hit.id]) for hit in found.hits]
     passages = [PassageKey(*key) for key in [*texts_of, ("d0", 99), ("none", 0)]]
     own_terms = index.terms_of(query_terms(ask.query), passages)
     assert own_terms.keys() == texts_of.keys(), "missing passages are left out"

@@ -163,6 +163,7 @@ def test_a_number_in_a_sentence_is_no_row(orders: Api) -> None:
 
 def test_codes_of_text_and_metadata_count_alike(orders: Api) -> None:
     found = search(orders, "A-77000", collection="orders")
+    assert [hit["id"] for hit in found["hits"]][:2] == ["Order-0", "other"], "named before mentioned"
     assert {hit["id"]: hit["lexical"]["codes"] for hit in found["hits"]} == {
         "Order-0": "all",
         "other": "all",

@@ -71,6 +71,14 @@ def test_search_prints_hits_with_metadata_and_what_fits(api: Api, url: str) -> N
     assert [hit["id"] for hit in answer["results"][0]["hits"]] == [hit["id"] for hit in api.hits(query, k=2)]
 
 
+def test_search_says_which_field_has_the_code(api: Api, url: str) -> None:
+    api.collection("coded")
+    api.store("coded", {"id": "t", "text": "A lamp.", "metadata": {"order_no": "A-77002", "lang": "en"}})
+    shown = printed("search", "a-77002", "-c", "coded", "--url", url)
+    assert re.match(r" 1  t  -?0\.\d+, has the code as order_no\n", shown)
+    assert "    order_no: A-77002, lang: en\n" in shown
+
+
 def test_search_shows_parts_that_sum_to_each_score(url: str) -> None:
     shown = printed("search", "my parcel never came", "-k", "3", "--explain", "--url", url)
     for hit in re.split(r"^ \d  \S+  ", shown, flags=re.MULTILINE)[1:]:

@@ -113,6 +113,9 @@ def test_duplicates_are_found_among_documents_that_match(api: Api) -> None:
     api.store("twins", {"id": "cat-2", "text": TEXTS["cat-2"], "metadata": {"lang": "en"}})
     found, _ = lines_of(api, filter={"not": {"lang": "en"}})
     assert ids_of(found) == [["cat-1", "cat-3"], ["tax", "tax-again"]]
+    [cats, _] = lines_of(api)[0]["groups"]
+    metadata = {each["id"]: each["metadata"] for each in cats["documents"]}
+    assert metadata == {"cat-1": {}, "cat-2": {"lang": "en"}, "cat-3": {}}
     [empty] = lines_of(api, filter={"lang": "fr"})
     assert (empty["done"], empty["groups"]) == (True, 0)
 

@@ -92,11 +92,12 @@ def _print_notes(hits: Hits, *, filtered: bool) -> None:
 
 def _print_hit(console: Console, rank: int, hit: Hit) -> None:
     probability = "" if hit.probability is None else f", probability {hit.probability:.2f}"
-    console.print(Text.assemble(f"{rank:>2}  ", (hit.id, "bold"), f"  {hit.score:.4f}{probability}"))
+    codes = hit.lexical.code_fields if hit.lexical else []
+    code = f", has the code as {', '.join(codes)}" if codes else ""
+    console.print(Text.assemble(f"{rank:>2}  ", (hit.id, "bold"), f"  {hit.score:.4f}{probability}{code}"))
     snippet = hit.highlight and _snippet(hit.highlight)
     console.print(Text("    ").append_text(snippet or Text(one_line(hit.text))))
     if hit.metadata:
-        codes = hit.lexical.code_fields if hit.lexical else []
         fields = [
             Text(f"{field}: {plain(value)}", "bold" if field in codes else "dim")
             for field, value in hit.metadata.items()

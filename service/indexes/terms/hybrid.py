@@ -65,7 +65,14 @@ class HybridSearch:
         terms_of = self.documents.terms(terms, flat) if terms else repeat(None)
         scored = map(HybridPassage, map(self.documents.number, flat), scores, terms_of)
         hits = [
-            HybridHit(each.id, each.vector_rank, each.term_rank, list(islice(scored, len(own))), codes.tier(each.id))
+            HybridHit(
+                id=each.id,
+                vector_rank=each.vector_rank,
+                term_rank=each.term_rank,
+                passages=list(islice(scored, len(own))),
+                codes=codes.tier(each.id),
+                named=codes.names(each.id),
+            )
             for each, own in zip(ranked, rows, strict=True)
         ]
         unknown = bool(codes.rows) and not codes.found and not self._says_more(query.terms, where)

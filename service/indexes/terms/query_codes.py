@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyroaring import BitMap
-from semblance_client.vocabulary.search import CODE_TIERS, CodeTier
+from semblance_client.vocabulary.search import CodeTier
 
 from semblance.models.tokenization.terms import Term
 from semblance.service.filters import Filter
 from semblance.service.indexes.passage_rows import PassageRows
 from semblance.service.indexes.terms.fusion import FusedRank
-from semblance.service.ports.indexes import HybridQuery
+from semblance.service.ports.indexes import HybridQuery, code_place
 
 RARE_DOCUMENTS = 3
 RARE_SHARE = 0.001  # of the documents
@@ -27,11 +27,13 @@ class QueryCodes:
         rows: of the matching documents that have a code, by code.
         documents: of the rows.
         holders: matching documents with a rare code; of codes that many have, a search by terms finds the best ones.
+        named: first rows of those that have a code as their id or a whole value of their metadata.
     """
 
     rows: Mapping[str, BitMap]
     documents: PassageRows
     holders: Sequence[str]
+    named: BitMap
 
     @property
     def found(self) -> bool:
@@ -50,16 +52,24 @@ class QueryCodes:
         """Rows of a document that have a code."""
         return [row for row in self.documents.of(doc_id) if any(row in rows for rows in self.rows.values())]
 
+    def names(self, doc_id: str) -> bool:
+        """Whether a code is the id or a whole value in the metadata of a document."""
+        return bool(self.named) and any(row in self.named for row in self.documents.of(doc_id))
+
     def before(self, ranked: Sequence[FusedRank]) -> list[FusedRank]:
         """Documents with all codes, then with some, then the others; equals stay in order."""
         known = {each.id for each in ranked}
         every = [*ranked, *(FusedRank(doc_id, None, None) for doc_id in self.holders if doc_id not in known)]
-        return sorted(every, key=lambda each: CODE_TIERS.index(self.tier(each.id) or "none"))
+        return sorted(every, key=lambda each: code_place(self.tier(each.id), names=self.names(each.id)))
 
 
 def code_rows(code: Term, query: HybridQuery, documents: PassageRows) -> BitMap:
-    """Rows with a code of a query."""
-    return documents.rows_with_code(code, query.written(code), alone=query.only_codes)
+    """Rows with a code of a query in their text, and first rows of documents that it names."""
+    return BitMap(documents.bm25.rows_with(code)) | _named(code, query, documents)
+
+
+def _named(code: Term, query: HybridQuery, documents: PassageRows) -> BitMap:
+    return documents.rows_named(code, query.written(code), alone=query.only_codes)
 
 
 def query_codes(query: HybridQuery, documents: PassageRows, where: Filter | None) -> QueryCodes:
@@ -74,7 +84,7 @@ def query_codes(query: HybridQuery, documents: PassageRows, where: Filter | None
     """
     asked = [term for term in query.terms if term.kind == "code"]
     if not asked:
-        return QueryCodes({}, documents, [])
+        return QueryCodes({}, documents, [], BitMap())
     known, allowed = documents.allowed(query.visible), documents.allowed(where)
     most = max(RARE_DOCUMENTS, int(RARE_SHARE * documents.count(known)))
     rows = {term.text: code_rows(term, query, documents) & known for term in asked}
@@ -85,4 +95,5 @@ def query_codes(query: HybridQuery, documents: PassageRows, where: Filter | None
     }
     holders = sorted({documents.document(row) for row in BitMap.union(BitMap(), *rare.values()) & allowed})
     counted = rows if query.only_codes else rare
-    return QueryCodes({code: own & allowed for code, own in counted.items()}, documents, holders)
+    named = BitMap.union(BitMap(), *[_named(term, query, documents) for term in asked if term.text in counted])
+    return QueryCodes({code: own & allowed for code, own in counted.items()}, documents, holders, named)

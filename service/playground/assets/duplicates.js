@@ -3,6 +3,7 @@
 
 import { Latest, collectionPath, download, linesOf, post, send } from "./api.js";
 import { announce, button, counted, element, fill, grouped, isolated, isolatedList, labeled, plain } from "./dom.js";
+import { metadataText } from "./hit.js";
 import { hashOf } from "./state.js";
 import { verdictLine } from "./verdict.js";
 
@@ -159,6 +160,7 @@ export class Duplicates {
         "Delete ",
         isolatedList(doomed.map((each) => each.id)),
         ` from ${name}? This cannot be undone.`,
+        doomed.some((each) => !sameMetadata(each, documents[0])) ? " Their metadata differ from the first one's." : "",
         element(
           "div",
           { class: "toolbar" },
@@ -183,6 +185,12 @@ export class Duplicates {
 
 /** @param {any} each */
 const verdictOf = (each) => each.explanation?.same?.verdict;
+
+/**
+ * @param {any} one
+ * @param {any} other
+ */
+const sameMetadata = (one, other) => JSON.stringify(one.metadata) === JSON.stringify(other.metadata);
 
 /** @param {any} each */
 const rankOf = (each) => VERDICTS.indexOf(verdictOf(each));
@@ -217,6 +225,7 @@ function documentText(each, first, why) {
     first && listed("only here", each.only_here),
     first && listed("only there", each.only_there),
     element("p", { dir: "auto" }, each.text),
+    element("p", { class: "faint metadata" }, metadataText(each.metadata)),
   );
 }
 

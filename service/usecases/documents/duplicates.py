@@ -244,7 +244,8 @@ class DuplicateSearch:
             other = texts.get(pairs[member.id][0], "") if member.id in pairs else None
             compared = {} if other is None else _compared(words(text), words(other))
             why = explanations.get(member.id)
-            return Duplicate(**member._asdict(), text=text, explanation=why, **compared)
+            metadata = dict(read.documents[member.id].metadata)
+            return Duplicate(**member._asdict(), text=text, metadata=metadata, explanation=why, **compared)
 
         def documents() -> list[list[Duplicate]]:
             return [[duplicate(each) for each in until_left(group)] for group in known if len(group) > 1]

@@ -6,12 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from semblance_client.vocabulary.responses import RequestWarning
-from semblance_client.vocabulary.search import CODE_TIERS, CodeTier
+from semblance_client.vocabulary.search import CodeTier
 
 from semblance.models.tokenization.function_words import say_much
 from semblance.models.tokenization.terms import Term
 from semblance.service.ports.documents import CutDocuments, Document, Version
-from semblance.service.ports.indexes import Hit, HybridHit, HybridHits, HybridPassage, PassageHit, TermScore
+from semblance.service.ports.indexes import (
+    Hit,
+    HybridHit,
+    HybridHits,
+    HybridPassage,
+    PassageHit,
+    TermScore,
+    code_place,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +33,7 @@ class RankedTerms:
         score: by BM25.
         bonus: what the terms add to the measure's score, to order the hits; 0 where they are ordered by terms alone.
         codes: how many of the codes of the query the document has; None if there are none.
+        named: whether a code is the id, or a whole value in the metadata, of the document.
     """
 
     vector_rank: int | None
@@ -33,6 +42,7 @@ class RankedTerms:
     score: float
     bonus: float
     codes: CodeTier | None
+    named: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +100,7 @@ class RankedHits:
 
 def codes_rank(terms: RankedTerms | None) -> int:
     """Place of a hit by its codes, before anything else orders it."""
-    return CODE_TIERS.index(terms.codes) if terms and terms.codes else len(CODE_TIERS)
+    return code_place(terms.codes if terms else None, names=terms is not None and terms.named)
 
 
 def ids_of(hits: Sequence[Sequence[RankedHit]]) -> list[str]:

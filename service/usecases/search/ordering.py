@@ -132,7 +132,9 @@ def _match(candidate: HybridHit, passage: HybridPassage, mode: Mode) -> RankedTe
         return None
     score = sum(term.score for term in passage.terms)
     bonus = 0.0 if mode == "lexical" else bonus_of(score)
-    return RankedTerms(candidate.vector_rank, candidate.term_rank, passage.terms, score, bonus, candidate.codes)
+    return RankedTerms(
+        candidate.vector_rank, candidate.term_rank, passage.terms, score, bonus, candidate.codes, candidate.named
+    )
 
 
 def _count(codes: Set[str], match: RankedTerms | None) -> int:

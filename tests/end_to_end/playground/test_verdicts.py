@@ -88,7 +88,7 @@ def test_duplicates_that_say_the_same_come_first_and_go(open_page: OpenPage, url
     texts = {"a": paid, "b": "Invoice 113 was paid", "c": f"{paid}!", "x": "A late parcel", "y": "A late parcel."}
     with Client(url) as client:
         client.create_collection("repeated")
-        documents = [{"id": each, "text": text} for each, text in texts.items()]
+        documents = [{"id": each, "text": text, "metadata": {"no": f"A-{each}"}} for each, text in texts.items()]
         client.add_documents(
             [*documents, {"id": "p", "text": "Room 4 is free"}, {"id": "q", "text": "Room 5 is free"}],
             collection="repeated",
@@ -114,7 +114,9 @@ def test_duplicates_that_say_the_same_come_first_and_go(open_page: OpenPage, url
     assert rows[:2] == ["group,id,like,score,verdict,text", "1,a,,,,Invoice 117 was paid"]
     assert [each.split(",")[4] for each in rows[2:4]] == ["same", "different"]
     groups.first.get_by_role("button", name="Keep the first, delete the other that says the same").click()
-    expect(groups.first).to_contain_text("Delete c from repeated? This cannot be undone.")
+    expect(groups.first).to_contain_text("no: A-c")
+    asked = "Delete c from repeated? This cannot be undone. Their metadata differ from the first one's."
+    expect(groups.first).to_contain_text(asked)
     groups.first.get_by_role("button", name="Delete 1 document").click()
     expect(ids).to_have_text(["a", "b"])
     expect(page.get_by_role("region", name="Listed documents")).to_contain_text("1 to 6 of 6")

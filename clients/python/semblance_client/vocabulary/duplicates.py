@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, JsonValue
 
 from semblance_client.vocabulary.explanation import Explanation
 from semblance_client.vocabulary.fields import Cursor, FilterObject, Measure, RequestBody, VersionText
@@ -50,6 +50,8 @@ class Duplicate(ResponseBody):
     """Those that the other text lacks."""
     only_there: list[str] = Field(default_factory=list)
     """Those of the other text that this one lacks."""
+    metadata: dict[str, JsonValue] = Field(default_factory=dict)
+    """Of the document; duplicates by their texts may differ in it."""
     explanation: Explanation | None = None
     """The words that make the score, if requested."""
 
