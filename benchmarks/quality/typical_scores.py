@@ -3,8 +3,8 @@
     python -m benchmarks.quality.typical_scores --data "$SEMBLANCE_DATA"
 
 Prints, for every built-in model and every measure, what `semblance evaluate --typical` prints for those that it is
-given: the range of the middle 80 % of the scores of each kind of pair. Those of models with an adapter are kept beside
-it, for `GET /models` and the playground.
+given: the range of the middle 80 % of the scores of each kind of pair. Those of models with an adapter or a classifier
+are kept beside it, for `GET /models` and the playground.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def main() -> None:
         scores = list(typical_scores(tasks, scorer, catalogue.names(catalogue.MEASURES)))
         print_table(typical_table(model, scores))
         results += [{"model": model, **asdict(each)} for each in scores]
-        if (built_in := BUILT_IN.get(model)) and built_in.adapter:
+        if built_in := BUILT_IN.get(model):
             ranges = [ScoreRanges(**asdict(each)) for each in scores]
-            TypicalFile(space=files.space, typical=ranges).write(built_in.adapter)
+            TypicalFile(space=files.space, typical=ranges).write(built_in.adapter or model)
     save_results("typical_scores", results)
 
 

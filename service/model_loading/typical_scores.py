@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 from semblance_client.vocabulary.models import ScoreRanges
 
-ADAPTERS = Path(__file__).parents[1] / "adapters"
+_SERVICE = Path(__file__).parents[1]
 NAME = "typical_scores.json"
 
 
@@ -21,17 +21,24 @@ class TypicalFile(BaseModel):
     space: str
     typical: Sequence[ScoreRanges]
 
-    def write(self, adapter: str) -> None:
-        """Save them beside an adapter, a line for each measure."""
+    def write(self, name: str) -> None:
+        """Save them beside the adapter or classifier of that name, if there is one."""
         lines = ",\n".join(f"    {each.model_dump_json()}" for each in self.typical)
-        (ADAPTERS / adapter / NAME).write_text(f'{{\n  "space": "{self.space}",\n  "typical": [\n{lines}\n  ]\n}}\n')
+        for folder in _folders(name)[:1]:
+            (folder / NAME).write_text(f'{{\n  "space": "{self.space}",\n  "typical": [\n{lines}\n  ]\n}}\n')
+
+
+def _folders(name: str) -> list[Path]:
+    """Folders of that name of adapters, then of classifiers."""
+    return [folder for kind in ("adapters", "classifiers") for folder in sorted((_SERVICE / kind).glob(name))]
 
 
 @cache
 def read_typical() -> Mapping[str, Sequence[ScoreRanges]]:
     """The typical scores of each space that they are known of."""
-    files = [TypicalFile.model_validate_json(file.read_bytes()) for file in sorted(ADAPTERS.glob(f"*/{NAME}"))]
-    return {file.space: file.typical for file in files}
+    files = [folder / NAME for folder in _folders("*") if (folder / NAME).is_file()]
+    known = [TypicalFile.model_validate_json(file.read_bytes()) for file in files]
+    return {file.space: file.typical for file in known}
 
 
 def typical_of(space: str, measure: str) -> ScoreRanges | None:

@@ -12,7 +12,7 @@ from typing import ClassVar, NamedTuple, Protocol, Self, TypeAlias
 from pyroaring import BitMap
 from semblance_client.vocabulary.fields import Scalar
 from semblance_client.vocabulary.responses import RequestWarning
-from semblance_client.vocabulary.search import CODE_TIERS, CodeTier
+from semblance_client.vocabulary.terms import CODE_TIERS, CodeTier
 
 from semblance.models.embeddings import Floats
 from semblance.models.tokenization.terms import Term

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from semblance_client.vocabulary.search import CODE_TIERS, CodeTier
+from semblance_client.vocabulary.terms import CODE_TIERS, CodeTier
 
 from semblance.models import catalogue
 from semblance.models.embeddings import unit_rows

@@ -59,7 +59,8 @@ class FileUpload:
         if fields.id is not None:
             yield f"id: {fields.id}"
         elif fields.no_id:
-            yield f"id: {self.source.unit} number, because {fields.no_id}"
+            unit = self.source.unit
+            yield f"id: {unit} number, because {fields.no_id} (where {unit}s may move, name a column by --id-field)"
 
     @contextmanager
     def bar(self) -> Iterator[Callable[[StoredBatch], None]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyroaring import BitMap
-from semblance_client.vocabulary.search import CodeTier
+from semblance_client.vocabulary.terms import CodeTier
 
 from semblance.models.tokenization.terms import Term
 from semblance.service.filters import Filter

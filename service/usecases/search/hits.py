@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from semblance_client.vocabulary.responses import RequestWarning
-from semblance_client.vocabulary.search import CodeTier
+from semblance_client.vocabulary.terms import CodeTier
 
 from semblance.models.tokenization.function_words import say_much
 from semblance.models.tokenization.terms import Term

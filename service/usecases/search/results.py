@@ -19,9 +19,8 @@ from semblance_client.vocabulary.search import (
     Mode,
     Passage,
     SearchRequest,
-    Term,
-    TermMatch,
 )
+from semblance_client.vocabulary.terms import Term, TermMatch
 
 from semblance.models.alignment.highlight import Highlight as Snippet
 from semblance.models.tokenization.folding import fold

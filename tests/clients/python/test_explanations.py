@@ -131,3 +131,20 @@ def test_the_html_fits_its_page_in_a_browser(client: Client, chromium: str, tmp_
         [*command, f"file://{quote(str(page))}"], capture_output=True, text=True, check=True, timeout=120
     )
     assert re.findall(r"<title>(.*?)</title>", ran.stdout) == ["0"]
+
+
+def test_answers_print_a_line_for_each_result(client: Client) -> None:
+    client.create_collection("printed")
+    texts = ["My lamp\nflickers.", "My lamp flickers.", f"A parcel {'never ' * 40}came."]
+    client.add_documents([{"id": str(i), "text": text} for i, text in enumerate(texts)], "printed")
+    found = client.search(["a lamp", "my parcel"], "printed", k=2, explain=True)
+    first, _, third = re.split(r"\n+", str(found))[:3]
+    lamp = found.results[0].hits[0]
+    assert first == f" 1  {lamp.id}  {lamp.score:.4f}  My lamp flickers."
+    assert len(third) < 110
+    assert third.endswith("…")
+    [group] = client.duplicates("printed")
+    score = group.documents[1].score
+    assert str(group) == f"0  My lamp\nflickers.\n1  ({score:.4f} with 0)  My lamp flickers."
+    assert str(client.similarity([("a", "a"), ("b", "b")])) == "1.0000\n1.0000"
+    assert str(client.same([("a lamp", "a lamp"), ("a lamp", "two lamps")])).splitlines()[0] == "Same"

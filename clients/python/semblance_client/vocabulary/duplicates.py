@@ -55,12 +55,19 @@ class Duplicate(ResponseBody):
     explanation: Explanation | None = None
     """The words that make the score, if requested."""
 
+    def __str__(self) -> str:
+        link = "" if self.score is None else f"  ({self.score:.4f} with {self.like})"
+        return f"{self.id}{link}  {self.text}"
+
 
 class DuplicateGroup(ResponseBody):
     """Two or more documents, all similar enough to the first."""
 
     documents: list[Duplicate]
     """The documents of the group; all others are similar to the first."""
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.documents))
 
 
 class FoundDuplicates(ResponseBody):

@@ -207,3 +207,6 @@ class Verdicts(ResponseBody):
     warnings: Warnings
     usage: Usage
     """What the request cost."""
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.verdicts))

@@ -39,20 +39,27 @@ from semblance_client.vocabulary.fields import (
 )
 from semblance_client.vocabulary.matching import MAX_FACETS, FacetRequest, Facets, SortRequest, require_each_once
 from semblance_client.vocabulary.prune import DroppedSentence, Keep, KeptSentence, KeptTotals
-from semblance_client.vocabulary.responses import Probability, ResponseBody, Scored, Usage, Warnings, row
+from semblance_client.vocabulary.responses import (
+    Probability,
+    ResponseBody,
+    Scored,
+    Usage,
+    Warnings,
+    row,
+    shortened,
+)
+from semblance_client.vocabulary.terms import TermMatch
 
 MAX_PASSAGES = 20
 MAX_GROUP = 100
 MAX_BOOSTS = 10
 MAX_WEIGHT = 10.0  # of a text field
 MAX_FIELDS = 1000  # of metadata to return
+SHOWN_CHARS = 80  # of a text, in a line for a hit
 _FORMS = 'give query, such as {"query": "a text"}, or queries, as a list of texts, or like, as the id of a document'
 
 FieldWeight: TypeAlias = Annotated[float, Field(ge=0, le=MAX_WEIGHT)]
 Mode: TypeAlias = Literal["vector", "lexical", "hybrid", "auto"]
-CodeTier: TypeAlias = Literal["all", "some", "none"]
-CODE_TIERS: tuple[CodeTier, ...] = get_args(CodeTier)
-"""In the order of the hits."""
 
 
 class HighlightSizes(RequestBody):
@@ -245,45 +252,6 @@ class Passage(ResponseBody):
     """Its similarity to the query."""
 
 
-class Term(ResponseBody):
-    """A term of the query that a passage has."""
-
-    term: str
-    """In lower case, without accents, in the letters and digits that people type."""
-    idf: float
-    """Rarity among the passages of the collection."""
-    tf: int
-    """Number of occurrences in the passage."""
-    score: float
-    """Its part of the score by BM25."""
-    bonus: float
-    """Its part of the bonus."""
-    spans: list[tuple[int, int]]
-    """Its places in the document, in code points."""
-
-
-class TermMatch(ResponseBody):
-    """The match of a document's best passage and the query by their terms."""
-
-    vector_rank: int | None
-    """Of the document among the candidates by vector, from 1; null if it is not among them."""
-    term_rank: int | None
-    """The same by terms."""
-    score: float
-    """By BM25: the sum of those of the terms."""
-    bonus: float
-    """What the terms add to `score`, to order the hits: the sum of those of the terms."""
-    combined: float | None
-    """Score, bonus and boosts, which order the hits of equal `codes`; null in mode lexical."""
-    codes: CodeTier | None = None
-    """How many of the query's codes the document has, which orders the hits before anything else; null if the query
-    has none."""
-    code_fields: list[str] = Field(default_factory=list)
-    """Metadata fields with a code of the query as their value, and `id` if the document's is one."""
-    terms: list[Term]
-    """The terms of the query that the passage has."""
-
-
 class Mark(ResponseBody):
     """Words of a document in code points, and words of the query, the strongest match first."""
 
@@ -398,6 +366,9 @@ class Hit(ResponseBody):
     explanation: Explanation | None = None
     """The parts of the score by words; null unless asked for."""
 
+    def __str__(self) -> str:
+        return f"{self.id}  {self.score:.4f}  {shortened(' '.join(self.text.split()), SHOWN_CHARS)}"
+
     def record(self) -> dict[str, JsonValue]:
         """Id, scores, text and metadata as one row of a table, such as of `pandas.DataFrame`."""
         columns = {name: getattr(self, name) for name in ("id", "score", "rerank_score", "probability", "text")}
@@ -429,6 +400,9 @@ class Hits(ResponseBody):
     """Words and codes of the query that no document has that may be read and passes the filter; without function
     words. Empty in mode vector."""
 
+    def __str__(self) -> str:
+        return "\n".join(f"{rank:>2}  {hit}" for rank, hit in enumerate(self.hits, 1))
+
 
 class SearchResults(Scored):
     """Results in the order of the queries."""
@@ -448,6 +422,9 @@ class SearchResults(Scored):
     warnings: Warnings
     usage: Usage
     """What the request cost."""
+
+    def __str__(self) -> str:
+        return "\n\n".join(map(str, self.results))
 
     @property
     def hits(self) -> list[Hit]:

@@ -88,6 +88,9 @@ class Similarities(Scored):
     usage: Usage
     """What the request cost."""
 
+    def __str__(self) -> str:
+        return "\n".join(f"{score:.4f}" for score in self.scores)
+
 
 class SimilarityMatrix(Scored):
     """Scores of each left with each right text: one row for each left text."""
