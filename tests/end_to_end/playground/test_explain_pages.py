@@ -69,6 +69,17 @@ def test_a_difference_prints_the_partners_of_each_word(open_page: OpenPage) -> N
     expect(partners).to_have_count(shown)
 
 
+def test_tables_and_code_of_help_fit_on_paper(open_page: OpenPage) -> None:
+    page = open_page("help/docs/measures")
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 390, "height": 900})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    cut = page.locator("table, pre").evaluate_all(
+        "all => all.filter((each) => each.scrollWidth > each.clientWidth).length"
+    )
+    assert cut == 0
+
+
 @pytest.mark.parametrize("fragment", [PAGES["document"], "#compare", "#search?query=my%20parcel%20never%20came&k=5"])
 def test_decisive_words_are_legible_on_paper(open_page: OpenPage, fragment: str) -> None:
     """Browsers print no backgrounds unless they are asked to: words have 4.5 to 1 on theirs, in grey, too."""

@@ -216,6 +216,9 @@ def test_a_dropped_file_is_indexed_and_its_duplicates_are_found(open_page: OpenP
         "with 2 Why?Sameboth: same, thing, twice"
     )
     [shown] = re.findall(r"([01][.][0-9]{3}) with 2", page.get_by_role("region", name="Near-duplicates").inner_text())
+    page.emulate_media(media="print")
+    expect(page.get_by_role("link", name="Why?")).to_be_hidden()
+    page.emulate_media(media="screen")
     page.get_by_role("link", name="Why?").click()
     expect(page.locator("output.score")).to_have_text(shown)
 
