@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from semblance.service.model_loading.registry import read_source
-from semblance.service.model_loading.typical_scores import read_typical
+from semblance.service.model_loading.typical_scores import read_typical, typical_of
 from tests.support.project import PROJECT
 
 
@@ -17,6 +19,13 @@ def test_shipped_ranges_are_those_of_the_page() -> None:
     ranges = {each.measure: [*each.random, *each.related, *each.paraphrases] for each in shipped}
     assert {name: [float(f"{each:.3g}") for each in own] for name, own in ranges.items()} == printed
     assert len(printed) > 20
+
+
+@pytest.mark.usefixtures("multilingual")
+def test_ranges_beside_a_classifier_are_those_of_its_model() -> None:
+    cosine = typical_of(read_source("multilingual").space, "cosine")
+    assert cosine is not None
+    assert 0.5 < cosine.random[0] < cosine.related[0] < cosine.paraphrases[0], "the cosines of this model are high"
 
 
 def test_other_models_have_none() -> None:
