@@ -26,7 +26,7 @@ from semblance.service.indexes.terms.bm25 import TextTerms
 from semblance.service.indexes.terms.corrections import corrections
 from semblance.service.indexes.terms.hybrid import HybridSearch
 from semblance.service.indexes.terms.suggestions import values_beginning, words_beginning
-from semblance.service.ports.documents import PassageKey, VectorChange, Version
+from semblance.service.ports.documents import CutDocuments, PassageKey, VectorChange, Version
 from semblance.service.ports.indexes import (
     NO_FIELDS,
     Comparison,
@@ -77,6 +77,9 @@ class CollectionIndex:
         index: setting of the collection: the name of an engine, or "auto".
         read: the vectors in the store; None scores by the rows, which are exact unless the engine rounds them.
         documents: of the rows; None if there are none.
+
+    Attributes:
+        changes: number of changes so far that a search may see.
     """
 
     def __init__(
@@ -94,6 +97,7 @@ class CollectionIndex:
         self._documents = PassageRows() if documents is None else documents
         self._nearest = NearestDocuments(rows, self._documents, read)
         self._saved: Sequence[MappedArrays] = ()  # what was saved last, and is read from there
+        self.changes = 0
 
     def __len__(self) -> int:
         return self._documents.documents
@@ -178,8 +182,7 @@ class CollectionIndex:
         """Number of passages of matching documents that have all words, for each phrase."""
         with self._reading():
             allowed = self._documents.mask(where)
-            documents = self._documents.remembering()
-            return [int(np.count_nonzero(allowed[documents.rows_with_all(words)])) for words in phrases]
+            return [int(np.count_nonzero(allowed[self._documents.rows_with_all(words)])) for words in phrases]
 
     def words_beginning(self, prefix: str, where: Filter | None, k: int) -> list[WordInDocument]:
         """The k words that most passages of matching documents have, each with such a document."""
@@ -211,6 +214,11 @@ class CollectionIndex:
             named = {"/sort/field": selection.order.field} if selection.order else {}
             warnings = self._documents.mismatches(selection.where or EVERYTHING, named)
             return Listed(self._version, self._documents.select(selection), warnings)
+
+    def unchanged(self, changes: int, read: CutDocuments) -> list[str]:
+        """Ids of the documents that are as read, if the index has had no more changes since."""
+        with self._reading():
+            return self._documents.as_read(read) if self.changes == changes else []
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Floats]:
         """Get (p, d) vectors of the passages by document id; missing documents are left out."""
@@ -310,9 +318,7 @@ class CollectionIndex:
     ) -> list[list[Hit]]:
         allowed = self._documents.allowed(where)
         wanted = min(k, self._documents.count(allowed))
-        if not wanted:
-            return [[] for _ in queries]
-        return self._nearest.search(queries, wanted, allowed, passages, min_score)
+        return self._nearest.search(queries, wanted, allowed, passages, min_score) if wanted else [[] for _ in queries]
 
     def _new_terms(self, change: VectorChange) -> list[TextTerms] | None:
         """Terms of the passages of a document, none if it was deleted.
@@ -328,8 +334,9 @@ class CollectionIndex:
         for change in changes:
             own = terms[change.id]
             if own is None:
-                self._documents.set_metadata(change.id, change.metadata)
+                self.changes += self._documents.set_metadata(change.id, change.metadata)
                 continue
+            self.changes += 1
             self._documents.remove(change.id)
             if change.vectors is not None:
                 added.append((change, own))

@@ -22,7 +22,7 @@ from semblance.service.indexes.columns.string_numbers import StringNumbers
 from semblance.service.indexes.postings import Postings, RowNumbers, facet_of, row_numbers, values_of
 from semblance.service.indexes.terms.bm25 import Bm25, Flags, TextTerms
 from semblance.service.indexes.unmet_conditions import mismatches
-from semblance.service.ports.documents import Metadata
+from semblance.service.ports.documents import CutDocuments, Metadata
 from semblance.service.ports.indexes import DocumentSelection, Facet, FacetQuery, TermScore
 from semblance.service.sorting import Order, by_value
 
@@ -173,12 +173,20 @@ class PassageRows:
             return by_value(rows, self._metadata_of, order)
         return self._postings.in_order(rows, order)
 
-    def has(self, doc_id: str, texts: Sequence[str]) -> bool:
-        """Whether a document has these passages."""
+    def has(self, doc_id: str, texts: Sequence[str], metadata: Metadata | None = None) -> bool:
+        """Whether a document has these passages, and this metadata, if given."""
         rows = self.of(doc_id)
-        if not rows or len(rows) != len(texts):
+        if not rows or len(rows) != len(texts) or metadata not in (None, self._metadata_of(rows[0])):
             return False
         return all(self.bm25.has(row, text) for row, text in zip(rows, texts, strict=True))
+
+    def as_read(self, read: CutDocuments) -> list[str]:
+        """Ids of the documents that are here as they were read."""
+        return [
+            doc_id
+            for doc_id, document in read.documents.items()
+            if self.has(doc_id, read.passage_texts(doc_id), document.metadata)
+        ]
 
     def holds(self, doc_id: str, metadata: Metadata, texts: Sequence[TextTerms]) -> bool:
         """Whether a document has this metadata and these texts, and is found under all of them."""
@@ -207,14 +215,17 @@ class PassageRows:
         self._live.add_range(first, first + len(texts))
         self._later.add_range(first + 1, first + len(texts))
 
-    def set_metadata(self, doc_id: str, metadata: Metadata) -> None:
-        """Replace the metadata of a document."""
+    def set_metadata(self, doc_id: str, metadata: Metadata) -> bool:
+        """Replace the metadata of a document, and return whether they differ."""
         rows = self.of(doc_id)
         former = self._metadata_of(rows[0])
+        if former == metadata:
+            return False
         for row in rows:
             self._postings.remove(row, former)
             self._postings.add(row, metadata)
         self._changed[rows[0]] = metadata
+        return True
 
     def remove(self, doc_id: str) -> None:
         """Remove a document, if it is there."""

@@ -274,6 +274,10 @@ class CutDocuments:
         start, end = self.spans[passage.document][passage.number]
         return int(start), int(end)
 
+    def passage_texts(self, doc_id: str) -> list[str]:
+        """Texts of all passages of a document, as an index has them. Raises KeyError."""
+        return passage_texts(self.searched(doc_id).whole, self.spans.get(doc_id))
+
     def texts(self, passages: Sequence[PassageKey]) -> dict[PassageKey, str]:
         """Texts of passages; those of documents that were deleted or rewritten may be missing."""
         texts: dict[PassageKey, str] = {}

@@ -18,7 +18,14 @@ from semblance.models.embeddings import Floats
 from semblance.models.tokenization.terms import Term
 from semblance.service.filters import Between, Filter
 from semblance.service.ports.device import ON_CPU, Device
-from semblance.service.ports.documents import Collection, CollectionSize, PassageKey, VectorChange, Version
+from semblance.service.ports.documents import (
+    Collection,
+    CollectionSize,
+    CutDocuments,
+    PassageKey,
+    VectorChange,
+    Version,
+)
 from semblance.service.sorting import Order
 
 ENGINES = "semblance.service.indexes.engines"  # catalogue family of the VectorRows classes
@@ -260,6 +267,13 @@ class IndexReader(Protocol):
         Such a word is in hardly any matching document, and near one that more have. `prefix` may be the beginning of a
         word.
         """
+
+    @property
+    def changes(self) -> int:
+        """Number of changes so far that a search may see; a new version of a document alone is none."""
+
+    def unchanged(self, changes: int, read: CutDocuments) -> list[str]:
+        """Ids of the documents that are as read, if the index has had no more changes since."""
 
     def passages_with(self, phrases: Sequence[Sequence[str]], where: Filter | None) -> list[int]:
         """Number of passages of matching documents that have all words, for each phrase.

@@ -299,6 +299,15 @@ class LimitedIndex:
         """Words of visible documents."""
         return self._index.corrections(terms, self._visible(where), prefix)
 
+    @property
+    def changes(self) -> int:
+        """Changes of all documents."""
+        return self._index.changes
+
+    def unchanged(self, changes: int, read: CutDocuments) -> list[str]:
+        """Documents that were read, as visible ones."""
+        return self._index.unchanged(changes, read)
+
     def passages_with(self, phrases: Sequence[Sequence[str]], where: Filter | None) -> list[int]:
         """Passages of visible documents."""
         return self._index.passages_with(phrases, self._visible(where))

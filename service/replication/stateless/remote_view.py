@@ -14,7 +14,7 @@ from semblance.models.tokenization.terms import Term
 from semblance.service.errors import CollectionReplaced, IndexUnavailable, NotWithRemoteIndex
 from semblance.service.filters import Filter, matches
 from semblance.service.ports.document_store import DocumentStore
-from semblance.service.ports.documents import Collection, PassageKey, VectorChange, Version
+from semblance.service.ports.documents import Collection, CutDocuments, PassageKey, VectorChange, Version
 from semblance.service.ports.indexes import (
     NO_FIELDS,
     ROUNDING,
@@ -113,6 +113,16 @@ class RemoteView:
         """Not supported."""
         del terms, where, prefix
         self._refuse(_BY_TERMS)
+
+    @property
+    def changes(self) -> int:
+        """None are known."""
+        return 0
+
+    def unchanged(self, changes: int, read: CutDocuments) -> list[str]:
+        """None: candidates were compared with the primary."""
+        del changes, read
+        return []
 
     def passages_with(self, phrases: Sequence[Sequence[str]], where: Filter | None) -> list[int]:
         """Not supported."""

@@ -57,12 +57,14 @@ def _without_like(
 def _found(
     index: IndexReader, params: SearchParams, queries: Sequence[TokenEmbeddings], k: int, passages: int
 ) -> IndexHits:
-    where, mode = params.where, params.mode
+    where, mode, changes = params.where, params.mode, index.changes
     directions = unit_rows(np.stack([query.pooled() for query in queries])).astype(np.float32)
     if mode == "vector":
         version, hits = index.search(directions, k, where, passages)
         return IndexHits(
-            [by_vector(version, own) for own in hits], index.mismatches(where or EVERYTHING, params.named_fields)
+            [by_vector(version, own) for own in hits],
+            index.mismatches(where or EVERYTHING, params.named_fields),
+            changes,
         )
     found = [
         index.search_hybrid(
@@ -79,4 +81,4 @@ def _found(
         )
         for vector, text in until_left(zip(directions, params.queries, strict=True))
     ]
-    return IndexHits(found, index.mismatches(where or EVERYTHING, params.named_fields))
+    return IndexHits(found, index.mismatches(where or EVERYTHING, params.named_fields), changes)

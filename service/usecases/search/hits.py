@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from semblance_client.vocabulary.responses import RequestWarning
 from semblance_client.vocabulary.terms import CodeTier
@@ -62,10 +62,14 @@ class RankedHit:
 
 @dataclass(frozen=True, slots=True)
 class IndexHits:
-    """Candidates of each query in an index, and warnings about the filter."""
+    """Candidates of each query in an index, and warnings about the filter.
+
+    `changes` is the number of changes of the index before the first query.
+    """
 
     found: Sequence[HybridHits]
     warnings: Sequence[RequestWarning]
+    changes: int
 
     @property
     def ids(self) -> list[str]:
@@ -90,6 +94,19 @@ class RankedHits:
     def complete(self) -> bool:
         """Whether no hit was rewritten or deleted between the index and the store."""
         return self.unchanged.keys() >= set(ids_of(self.hits))
+
+    @property
+    def newer(self) -> CutDocuments:
+        """The documents of hits that have a later version than the index had."""
+        newest = self.index.version.number
+        later = {doc_id: each for doc_id, each in self.read.documents.items() if each.version > newest}
+        return replace(self.read, documents=later)
+
+    def with_unchanged(self, ids: Sequence[str]) -> RankedHits:
+        """The same, where nothing of some documents is new but their version."""
+        newest, documents = self.index.version.number, self.read.documents
+        same = {doc_id: replace(documents[doc_id], version=newest) for doc_id in ids}
+        return replace(self, read=replace(self.read, documents={**documents, **same}))
 
     @property
     def unchanged(self) -> dict[str, Document]:

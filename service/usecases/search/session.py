@@ -89,7 +89,11 @@ class SearchSession:
         self._require_same(ranking.read.collection)
         if ranking.index.version.epoch != self.scorer.collection.version.epoch:
             raise CollectionReplaced
-        return ranking
+        if ranking.complete:
+            return ranking
+        # a re-embedding gives each document a new version, so that one search after the other would find them newer
+        changes, newer = ranking.index.changes, ranking.newer
+        return ranking.with_unchanged(await self.scorer.access.search(lambda _: self.index.unchanged(changes, newer)))
 
     async def _ordered_by_index(self) -> RankedHits:
         """Rank by the index, in one trip to a thread: the trip takes longer than either lookup."""

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from semblance_client.vocabulary.collections import TokenStorage
 from semblance_client.vocabulary.duplicates import DuplicatesRequest
 from semblance_client.vocabulary.prune import Keep
-from semblance_client.vocabulary.search import HighlightSizes, SearchRequest, SearchResults
+from semblance_client.vocabulary.search import HighlightSizes, Mode, SearchRequest, SearchResults
 
 from semblance.models.alignment.quantized_tokens import dequantize, quantize
 from semblance.models.catalogue import similarity
@@ -124,7 +124,8 @@ async def test_a_document_rewritten_on_every_attempt_is_left_out(
         written = count(2)
 
         def rewrite() -> None:
-            write(store, "busy", "text", unit_vector(next(written), minilm.dim))
+            number = next(written)
+            write(store, "busy", f"text {number}", unit_vector(number, minilm.dim))
             store.interruption = rewrite
 
         write(store, "calm", "text", unit_vector(0, minilm.dim))
@@ -133,6 +134,27 @@ async def test_a_document_rewritten_on_every_attempt_is_left_out(
         store.interruption = rewrite
         assert [hit.id for hit in (await service.search.search(asked("a cat", 2))).hits] == ["calm"]
         assert next(written) == 2 + ATTEMPTS
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "vector"])
+async def test_a_document_with_only_a_new_version_is_found(
+    store: InterruptedStore, minilm: Transformer, tmp_path: Path, mode: Mode
+) -> None:
+    """As a re-embedding gives it, one batch after the other."""
+    async with open_search(store, minilm, tmp_path) as service:
+
+        def fill() -> None:
+            write(store, "filled", "text", unit_vector(0, minilm.dim))
+            store.interruption = fill
+
+        write(store, "filled", "text", unit_vector(0, minilm.dim))
+        await service.local.refresh_index("c")
+        version = str(store.collection("c").version)
+        store.interruption = fill
+        request = SearchRequest(query="a cat", collection="c", k=2, mode=mode)
+        results = await service.search.search(request)
+        assert [hit.id for hit in results.hits] == ["filled"]
+        assert results.version == version, "at the first attempt"
 
 
 @pytest.mark.parametrize("times", [1, 99])
