@@ -62,7 +62,6 @@ EACH_RUN = frozenset(  # of every kind of trouble one; the others are left to sc
         "replicas: the disk of a replica full",
         "replicas: a copy damaged",
         "replicas: a backup restored",
-        "replicas: a re-embedding, killed half-way and resumed",  # which kills a replica, too
         "replicas: PostgreSQL killed and restarted",
     }
 )
