@@ -244,7 +244,6 @@ INVALID: list[tuple[str, Any, int, str]] = [
     ("/collections/default/delete", {"ids": [], "filter": None}, 422, "out_of_range"),
     ("/collections/default/delete", {"ids": ["none"], "filter": {"none": 1}}, 422, "invalid_request"),
     ("/collections/default/delete", {"ids": ["none"] * 1001}, 422, "out_of_range"),
-    ("/collections/default/duplicates", {}, 422, "missing_field"),
     ("/collections/default/duplicates", {"min_score": 0.9, "cursor": "x"}, 422, "bad_cursor"),
     ("/collections/default/duplicates", {"min_score": 0.9, "measure": "none"}, 422, "unknown_measure"),
     (
