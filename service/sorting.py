@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import nsmallest
 from typing import Any, TypeAlias, TypeVar, get_args
 
 from semblance_client.vocabulary.fields import Scalar
@@ -59,3 +60,19 @@ def by_value(
     for key in sorted(groups, reverse=order.descending):
         yield groups[key]
     yield without
+
+
+def page(groups: Iterable[Sequence[str]], offset: int, limit: int) -> list[str]:
+    """Up to `limit` ids after the first `offset`; groups are in order, their ids not.
+
+    >>> page([["b", "a"], ["d", "c"]], 1, 2)
+    ['b', 'c']
+    """
+    found: list[str] = []
+    for ids in groups:
+        if offset < len(ids):
+            found += nsmallest(offset + limit - len(found), ids)[offset:]
+        offset = max(0, offset - len(ids))
+        if len(found) == limit:
+            break
+    return found

@@ -29,6 +29,7 @@ from semblance.service.indexes.terms.suggestions import values_beginning, words_
 from semblance.service.ports.documents import CutDocuments, PassageKey, VectorChange, Version
 from semblance.service.ports.indexes import (
     NO_FIELDS,
+    Changes,
     Comparison,
     Counted,
     DocumentSelection,
@@ -77,9 +78,6 @@ class CollectionIndex:
         index: setting of the collection: the name of an engine, or "auto".
         read: the vectors in the store; None scores by the rows, which are exact unless the engine rounds them.
         documents: of the rows; None if there are none.
-
-    Attributes:
-        changes: number of changes so far that a search may see.
     """
 
     def __init__(
@@ -97,7 +95,6 @@ class CollectionIndex:
         self._documents = PassageRows() if documents is None else documents
         self._nearest = NearestDocuments(rows, self._documents, read)
         self._saved: Sequence[MappedArrays] = ()  # what was saved last, and is read from there
-        self.changes = 0
 
     def __len__(self) -> int:
         return self._documents.documents
@@ -215,10 +212,15 @@ class CollectionIndex:
             warnings = self._documents.mismatches(selection.where or EVERYTHING, named)
             return Listed(self._version, self._documents.select(selection), warnings)
 
-    def unchanged(self, changes: int, read: CutDocuments) -> list[str]:
-        """Ids of the documents that are as read, if the index has had no more changes since."""
+    @property
+    def changes(self) -> Changes:
+        """The changes so far that a search may see."""
+        return self._documents.changes
+
+    def unchanged(self, since: Changes, read: CutDocuments) -> list[str]:
+        """Ids of the documents that are as read, and have not changed in the index since."""
         with self._reading():
-            return self._documents.as_read(read) if self.changes == changes else []
+            return self._documents.as_read(since, read)
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Floats]:
         """Get (p, d) vectors of the passages by document id; missing documents are left out."""
@@ -226,9 +228,9 @@ class CollectionIndex:
             rows = {doc_id: own for doc_id in ids if (own := self._documents.of(doc_id))}
             if not rows:
                 return {}
-            found = self._nearest.vectors([row for each in rows.values() for row in each])
             ends = np.cumsum([len(each) for each in rows.values()])
-            return dict(zip(rows, np.split(found, ends[:-1]), strict=True))
+            found = np.split(self._nearest.vectors([row for each in rows.values() for row in each]), ends[:-1])
+            return dict(zip(rows, found, strict=True))
 
     def compare(self, changes: Sequence[VectorChange]) -> Comparison:
         """Compare documents with what some changes made of them."""
@@ -332,11 +334,9 @@ class CollectionIndex:
     def _apply(self, changes: Sequence[VectorChange], terms: Mapping[str, Sequence[TextTerms] | None]) -> None:
         added: list[tuple[VectorChange, Sequence[TextTerms]]] = []
         for change in changes:
-            own = terms[change.id]
-            if own is None:
-                self.changes += self._documents.set_metadata(change.id, change.metadata)
+            if (own := terms[change.id]) is None:
+                self._documents.set_metadata(change.id, change.metadata)
                 continue
-            self.changes += 1
             self._documents.remove(change.id)
             if change.vectors is not None:
                 added.append((change, own))

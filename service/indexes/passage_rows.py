@@ -23,8 +23,8 @@ from semblance.service.indexes.postings import Postings, RowNumbers, facet_of, r
 from semblance.service.indexes.terms.bm25 import Bm25, Flags, TextTerms
 from semblance.service.indexes.unmet_conditions import mismatches
 from semblance.service.ports.documents import CutDocuments, Metadata
-from semblance.service.ports.indexes import DocumentSelection, Facet, FacetQuery, TermScore
-from semblance.service.sorting import Order, by_value
+from semblance.service.ports.indexes import Changes, DocumentSelection, Facet, FacetQuery, TermScore
+from semblance.service.sorting import Order, by_value, page
 
 MORE_ROWS = 4  # times as many, where those found are of too few documents
 
@@ -48,6 +48,8 @@ class PassageRows:
         self._rows = StringNumbers()  # of the first passages
         self._metadata = ByteStrings()  # of the first passages, in JSON
         self._changed: dict[int, Metadata] = {}  # since the row was added
+        self._metadata_changes = 0
+        self._changes: dict[int, int] = {}  # numbers of the last changes of metadata, by first row
         self._live = BitMap()
         self._later = BitMap()  # rows of passages that are not the first
         self._postings = Postings()
@@ -180,13 +182,25 @@ class PassageRows:
             return False
         return all(self.bm25.has(row, text) for row, text in zip(rows, texts, strict=True))
 
-    def as_read(self, read: CutDocuments) -> list[str]:
-        """Ids of the documents that are here as they were read."""
+    @property
+    def changes(self) -> Changes:
+        """The changes so far."""
+        return Changes(len(self), self._metadata_changes)
+
+    def as_read(self, since: Changes, read: CutDocuments) -> list[str]:
+        """Ids of the documents that are here as they were read, and have not changed since.
+
+        A new text or vector is in new rows.
+        """
         return [
             doc_id
             for doc_id, document in read.documents.items()
-            if self.has(doc_id, read.passage_texts(doc_id), document.metadata)
+            if self._is_older(doc_id, since) and self.has(doc_id, read.passage_texts(doc_id), document.metadata)
         ]
+
+    def _is_older(self, doc_id: str, since: Changes) -> bool:
+        first = self._first_row(doc_id)
+        return first is not None and first < since.rows and self._changes.get(first, 0) <= since.metadata
 
     def holds(self, doc_id: str, metadata: Metadata, texts: Sequence[TextTerms]) -> bool:
         """Whether a document has this metadata and these texts, and is found under all of them."""
@@ -215,17 +229,18 @@ class PassageRows:
         self._live.add_range(first, first + len(texts))
         self._later.add_range(first + 1, first + len(texts))
 
-    def set_metadata(self, doc_id: str, metadata: Metadata) -> bool:
-        """Replace the metadata of a document, and return whether they differ."""
+    def set_metadata(self, doc_id: str, metadata: Metadata) -> None:
+        """Replace the metadata of a document, if they differ."""
         rows = self.of(doc_id)
         former = self._metadata_of(rows[0])
         if former == metadata:
-            return False
+            return
         for row in rows:
             self._postings.remove(row, former)
             self._postings.add(row, metadata)
         self._changed[rows[0]] = metadata
-        return True
+        self._metadata_changes += 1
+        self._changes[rows[0]] = self._metadata_changes
 
     def remove(self, doc_id: str) -> None:
         """Remove a document, if it is there."""
@@ -348,19 +363,3 @@ def _encoded(metadata: Metadata) -> bytes:
 
 def _serialized(rows: BitMap) -> Array:
     return np.frombuffer(rows.serialize(), np.uint8)
-
-
-def page(groups: Iterable[Sequence[str]], offset: int, limit: int) -> list[str]:
-    """Up to `limit` ids after the first `offset`; groups are in order, their ids not.
-
-    >>> page([["b", "a"], ["d", "c"]], 1, 2)
-    ['b', 'c']
-    """
-    found: list[str] = []
-    for ids in groups:
-        if offset < len(ids):
-            found += nsmallest(offset + limit - len(found), ids)[offset:]
-        offset = max(0, offset - len(ids))
-        if len(found) == limit:
-            break
-    return found

@@ -99,6 +99,13 @@ def code_place(codes: CodeTier | None, *, names: bool) -> int:
     return 2 * CODE_TIERS.index(codes or "none") + (not names)
 
 
+class Changes(NamedTuple):
+    """Number of rows that an index ever added, and of documents whose metadata it replaced."""
+
+    rows: int
+    metadata: int
+
+
 class HybridPassage(NamedTuple):
     """Number of a passage, its similarity to the query, and the terms of the query that it has.
 
@@ -269,11 +276,11 @@ class IndexReader(Protocol):
         """
 
     @property
-    def changes(self) -> int:
-        """Number of changes so far that a search may see; a new version of a document alone is none."""
+    def changes(self) -> Changes:
+        """The changes so far that a search may see; a new version of a document alone is none."""
 
-    def unchanged(self, changes: int, read: CutDocuments) -> list[str]:
-        """Ids of the documents that are as read, if the index has had no more changes since."""
+    def unchanged(self, since: Changes, read: CutDocuments) -> list[str]:
+        """Ids of the documents that are as read, and have not changed in the index since."""
 
     def passages_with(self, phrases: Sequence[Sequence[str]], where: Filter | None) -> list[int]:
         """Number of passages of matching documents that have all words, for each phrase.

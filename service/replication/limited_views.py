@@ -30,6 +30,7 @@ from semblance.service.ports.documents import (
 )
 from semblance.service.ports.indexes import (
     NO_FIELDS,
+    Changes,
     Counted,
     DocumentSelection,
     FacetQuery,
@@ -300,13 +301,13 @@ class LimitedIndex:
         return self._index.corrections(terms, self._visible(where), prefix)
 
     @property
-    def changes(self) -> int:
+    def changes(self) -> Changes:
         """Changes of all documents."""
         return self._index.changes
 
-    def unchanged(self, changes: int, read: CutDocuments) -> list[str]:
+    def unchanged(self, since: Changes, read: CutDocuments) -> list[str]:
         """Documents that were read, as visible ones."""
-        return self._index.unchanged(changes, read)
+        return self._index.unchanged(since, read)
 
     def passages_with(self, phrases: Sequence[Sequence[str]], where: Filter | None) -> list[int]:
         """Passages of visible documents."""

@@ -59,6 +59,7 @@ GROUPS = {
 }
 EACH_RUN = frozenset(  # of every kind of trouble one; the others are left to scripts/nightly
     {
+        "replicas: a re-embedding, killed half-way and resumed",  # which kills a replica, too
         "replicas: the disk of a replica full",
         "replicas: a copy damaged",
         "replicas: a backup restored",

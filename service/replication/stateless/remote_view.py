@@ -18,6 +18,7 @@ from semblance.service.ports.documents import Collection, CutDocuments, PassageK
 from semblance.service.ports.indexes import (
     NO_FIELDS,
     ROUNDING,
+    Changes,
     Counted,
     DocumentSelection,
     FacetQuery,
@@ -115,13 +116,13 @@ class RemoteView:
         self._refuse(_BY_TERMS)
 
     @property
-    def changes(self) -> int:
+    def changes(self) -> Changes:
         """None are known."""
-        return 0
+        return Changes(0, 0)
 
-    def unchanged(self, changes: int, read: CutDocuments) -> list[str]:
+    def unchanged(self, since: Changes, read: CutDocuments) -> list[str]:
         """None: candidates were compared with the primary."""
-        del changes, read
+        del since, read
         return []
 
     def passages_with(self, phrases: Sequence[Sequence[str]], where: Filter | None) -> list[int]:

@@ -12,6 +12,7 @@ from semblance.models.tokenization.function_words import say_much
 from semblance.models.tokenization.terms import Term
 from semblance.service.ports.documents import CutDocuments, Document, Version
 from semblance.service.ports.indexes import (
+    Changes,
     Hit,
     HybridHit,
     HybridHits,
@@ -64,12 +65,12 @@ class RankedHit:
 class IndexHits:
     """Candidates of each query in an index, and warnings about the filter.
 
-    `changes` is the number of changes of the index before the first query.
+    `changes` are those of the index before the first query.
     """
 
     found: Sequence[HybridHits]
     warnings: Sequence[RequestWarning]
-    changes: int
+    changes: Changes
 
     @property
     def ids(self) -> list[str]:
