@@ -65,10 +65,10 @@ class QueryCodes:
 
 def code_rows(code: Term, query: HybridQuery, documents: PassageRows) -> BitMap:
     """Rows with a code of a query in their text, and first rows of documents that it names."""
-    return BitMap(documents.bm25.rows_with(code)) | _named(code, query, documents)
+    return BitMap(documents.bm25.rows_with(code)) | _rows_named(code, query, documents)
 
 
-def _named(code: Term, query: HybridQuery, documents: PassageRows) -> BitMap:
+def _rows_named(code: Term, query: HybridQuery, documents: PassageRows) -> BitMap:
     return documents.rows_named(code, query.written(code), alone=query.only_codes)
 
 
@@ -87,7 +87,8 @@ def query_codes(query: HybridQuery, documents: PassageRows, where: Filter | None
         return QueryCodes({}, documents, [], BitMap())
     known, allowed = documents.allowed(query.visible), documents.allowed(where)
     most = max(RARE_DOCUMENTS, int(RARE_SHARE * documents.count(known)))
-    rows = {term.text: code_rows(term, query, documents) & known for term in asked}
+    named = {term.text: _rows_named(term, query, documents) for term in asked}
+    rows = {term.text: (BitMap(documents.bm25.rows_with(term)) | named[term.text]) & known for term in asked}
     rare = {
         code: own
         for code, own in rows.items()
@@ -95,5 +96,9 @@ def query_codes(query: HybridQuery, documents: PassageRows, where: Filter | None
     }
     holders = sorted({documents.document(row) for row in BitMap.union(BitMap(), *rare.values()) & allowed})
     counted = rows if query.only_codes else rare
-    named = BitMap.union(BitMap(), *[_named(term, query, documents) for term in asked if term.text in counted])
-    return QueryCodes({code: own & allowed for code, own in counted.items()}, documents, holders, named)
+    return QueryCodes(
+        rows={code: own & allowed for code, own in counted.items()},
+        documents=documents,
+        holders=holders,
+        named=BitMap.union(BitMap(), *[named[code] for code in counted]),
+    )

@@ -35,11 +35,19 @@ export function groupsOf(hits) {
   const groups = [];
   for (const hit of hits) {
     const [first] = groups.at(-1) ?? [];
-    if (first?.text === hit.text && first.lexical?.codes === hit.lexical?.codes) groups.at(-1)?.push(hit);
+    if (first?.text === hit.text && haveEqualCodes(first, hit)) groups.at(-1)?.push(hit);
     else groups.push([hit]);
   }
   return groups;
 }
+
+/**
+ * Whether codes of the query leave open which of two hits comes first.
+ * @param {any} one
+ * @param {any} other
+ */
+const haveEqualCodes = ({ lexical: one }, { lexical: other }) =>
+  one?.codes === other?.codes && Boolean(one?.code_fields.length) === Boolean(other?.code_fields.length);
 
 /**
  * @param {any[]} group of hits with one text
@@ -52,7 +60,7 @@ export function hitCard([hit, ...others], next, asked) {
   const title = titleOf(hit, asked.textFields);
   // where terms count for one of both only, or codes or a rerank model order, no route explains the difference
   const isExplained =
-    next && !asked.rerankModel && Boolean(lexical) === Boolean(next.lexical) && lexical?.codes === next.lexical?.codes;
+    next && !asked.rerankModel && Boolean(lexical) === Boolean(next.lexical) && haveEqualCodes(hit, next);
   const shown = Object.entries(hit.metadata).filter(([field]) => field !== title?.field && field !== hit.field);
   return element(
     "li",

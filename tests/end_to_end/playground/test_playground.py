@@ -445,6 +445,7 @@ def test_hits_with_one_text_are_one_card(open_page: OpenPage, url: str) -> None:
     page.get_by_label("Query").fill("A-3 lamp flickers")
     expect(cards).to_have_count(3)  # the document with the code stands apart
     expect(cards.first).to_contain_text("has the code as order_no")
+    expect(cards.first.get_by_role("button", name=re.compile("Why above"))).to_have_count(0)
 
 
 def test_tabs_keep_the_collection_and_search_offers_aliases(open_page: OpenPage, url: str) -> None:

@@ -40,12 +40,12 @@ class TermMatch(ResponseBody):
     score: float
     """By BM25: the sum of those of the terms."""
     bonus: float
-    """What the terms add to `score`, to order the hits: the sum of those of the terms."""
+    """Added to the score of the hit for its terms: the sum of their bonuses."""
     combined: float | None
     """Score, bonus and boosts, which order the hits of equal `codes`; null in mode lexical."""
     codes: CodeTier | None = None
-    """How many of the query's codes the document has, which orders the hits before anything else; null if the query
-    has none."""
+    """Whether the document has all, some or none of the codes in the query, by which hits are ordered first; null if
+    the query has no codes."""
     code_fields: list[str] = Field(default_factory=list)
     """Metadata fields with a code of the query as their value, and `id` if the document's is one."""
     terms: list[Term]
